@@ -34,8 +34,8 @@ from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import Need
 from citeforge.plugins.published_measures.claim_trees import (
     Parsed,
+    build_tree,
     claim_tokens,
-    grow,
     parse,
     parser_name,
 )
@@ -60,7 +60,7 @@ Claim = tuple[str, tuple[int, ...]]
     options=lambda tools, protocol: parser_name(),
 )  # fmt: skip
 def claims(answers: Answers) -> dict[AnswerKey, CitationScores]:
-    """Let the judge score the citations of every answer's claims."""
+    """Let the judge score the citations of all answers' claims: recall and precision by answer."""
     parser_name()  # Signatures name it, also where no sentence is parsed.
     strict = answers.protocol == "strict"
     read = read_claims if strict else read_reference_claims
@@ -71,9 +71,9 @@ def claims(answers: Answers) -> dict[AnswerKey, CitationScores]:
 
 
 def read_claims(answer: Answer) -> list[CitedStatement]:
-    """Read the claims of an answer by the rules of ``strict``; items of lists are claims."""
+    """Split an answer into claims with their citations, by the protocol ``strict``."""
     inputs = answer.submission
-    if inputs.task == "qampari":
+    if inputs.task == "qampari":  # items of its lists are claims
         return [*answer.statements]
     segmenter = inputs.tools.get_segmenter()
     statements = split_statements(answer.output, inputs.grammar, segmenter, answer.n_shown)
@@ -85,11 +85,13 @@ def read_claims(answer: Answer) -> list[CitedStatement]:
 
 
 def _cut_statement(output: str, statement: Statement) -> list[Claim]:
-    """Cut a statement into its claims, if it cites at several positions."""
+    """Split a statement into claims, one per position of its citations."""
     places: dict[int, list[int]] = {}
     for marker in statement.markers:
         if marker.numbers:
-            places.setdefault(_offset(output, statement, marker.start), []).extend(marker.numbers)
+            places.setdefault(_map_offset(output, statement, marker.start), []).extend(
+                marker.numbers
+            )
     is_too_long = len(statement.text) > _MOST_CHARACTERS or len(places) > _MOST_POSITIONS
     if len(places) < 2 or is_too_long:
         return [(statement.text, tuple(statement.numbers))]
@@ -97,7 +99,7 @@ def _cut_statement(output: str, statement: Statement) -> list[Claim]:
     starts = _find_starts(statement.text, parsed.words)
     cited: dict[int, list[int]] = {}
     for place, numbers in places.items():
-        cited.setdefault(_token_before(parsed, starts, place), []).extend(numbers)
+        cited.setdefault(_find_token_before(parsed, starts, place), []).extend(numbers)
     claims = []
     for token, numbers in cited.items():
         kept = set(claim_tokens(parsed, cited, token))
@@ -106,19 +108,21 @@ def _cut_statement(output: str, statement: Statement) -> list[Claim]:
     return claims
 
 
-def _offset(output: str, statement: Statement, at: int) -> int:
-    """Get the offset in a statement's text that an offset of the output leads to.
+def _map_offset(output: str, statement: Statement, offset: int) -> int:
+    """Map an offset in an answer's text to the offset in a statement's normalised text.
 
     White space differs between them, so that other characters are counted.
     """
-    before = "".join(output[start : min(end, at)] for start, end in statement.spans if start < at)
+    before = "".join(
+        output[start : min(end, offset)] for start, end in statement.spans if start < offset
+    )
     n = sum(not c.isspace() for c in before)
     places = [i for i, c in enumerate(statement.text) if not c.isspace()]
     return places[min(n, len(places)) - 1] + 1 if n else 0
 
 
 def _find_starts(text: str, words: Iterable[str]) -> list[int]:
-    """Find where the tokens of a text start in it."""
+    """Find the start offset of each token in a text."""
     starts, at = [], 0
     for word in words:
         at = text.index(word, at)
@@ -127,15 +131,15 @@ def _find_starts(text: str, words: Iterable[str]) -> list[int]:
     return starts
 
 
-def _token_before(parsed: Parsed, starts: Sequence[int], place: int) -> int:
-    """Find the last token with a letter or digit that starts before a place; else the first."""
-    n = bisect_right(starts, place - 1)
+def _find_token_before(parsed: Parsed, starts: Sequence[int], offset: int) -> int:
+    """Find the last word token that starts before an offset, else the first: its index."""
+    n = bisect_right(starts, offset - 1)
     words = [i for i, word in enumerate(parsed.words) if any(c.isalnum() for c in word)]
     return max((i for i in words if i < n), default=words[0])
 
 
 def _join_tokens(text: str, words: Sequence[str], starts: Sequence[int], kept: set[int]) -> str:
-    """Join the kept tokens of a text, with its own white space; none between removed ones."""
+    """Join the tokens of a text whose indices are in ``kept``, with the text's white space."""
     pieces = [
         word + (" " if text[start + len(word) :][:1].isspace() else "")
         for i, (word, start) in enumerate(zip(words, starts, strict=True))
@@ -145,7 +149,7 @@ def _join_tokens(text: str, words: Sequence[str], starts: Sequence[int], kept: s
 
 
 def read_reference_claims(answer: Answer) -> list[CitedStatement]:
-    """Read the claims of an answer whose citations are all in range, as the authors' code does.
+    """Split an answer into claims as the authors' code does; drop those citing out of range.
 
     ``[0]`` is the last passage, at −1, which is another citation than its number; repeats are kept.
     """
@@ -165,7 +169,7 @@ def read_reference_claims(answer: Answer) -> list[CitedStatement]:
 
 
 def cut_sentence(sentence: str) -> list[Claim]:
-    """Cut a sentence into claims as the authors' code does.
+    """Split a sentence into (claim, cited numbers) as the authors' code does.
 
     A citation is of the token nearest to the word that it follows and that contains it, or is
     contained in it.
@@ -173,7 +177,7 @@ def cut_sentence(sentence: str) -> list[Claim]:
     if _MARK.search(sentence) is None:
         return []
     if len(sentence.split()) > _MOST_WORDS:
-        return [_as_one_claim(sentence)]
+        return [_read_whole_sentence(sentence)]
     sentence = _DROPPED.sub("", sentence)
     words, cited_words = _read_words(sentence)
     parsed = parse(" ".join(words))
@@ -186,8 +190,8 @@ def cut_sentence(sentence: str) -> list[Claim]:
         if not like:
             return []
         cited[min(like, key=lambda i: abs(i - at))] = numbers
-    if grow(parsed).index in cited:
-        return [_as_one_claim(sentence)]
+    if build_tree(parsed).index in cited:
+        return [_read_whole_sentence(sentence)]
     claims: dict[str, tuple[int, ...]] = {}
     for token, numbers in cited.items():
         if kept := claim_tokens(parsed, cited, token):
@@ -195,14 +199,14 @@ def cut_sentence(sentence: str) -> list[Claim]:
     return list(claims.items())
 
 
-def _as_one_claim(sentence: str) -> Claim:
-    """Read a sentence with all its citations, as ALCE's code does."""
+def _read_whole_sentence(sentence: str) -> Claim:
+    """Make one claim of a whole sentence: (text without marks, all numbers that it cites)."""
     numbers = tuple(read_number(mark[1:-1]) for mark in _MARK.findall(sentence))
     return reference_clean(sentence), numbers
 
 
 def _read_words(sentence: str) -> tuple[list[str], dict[int, tuple[int, ...]]]:
-    """Read the words of a sentence without punctuation, and the citations behind each.
+    """Split a sentence: (words without punctuation, cited numbers by index of word before).
 
     Citations that open the sentence are of the first word, unless that has its own.
     """

@@ -77,12 +77,12 @@ class JudgedSentence:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it cites something that is no passage."""
+        """Whether the sentence has a citation of no passage."""
         return None in self.citations
 
     @property
     def counted(self) -> Value:
-        """Whether the nuggets that it states count."""
+        """Whether nuggets stated by the sentence count: if supported, or reporting an absence."""
         return self.supported if self.citations else self.absence
 
     @property
@@ -99,21 +99,22 @@ class ReportScores:
     recall: Value = NOTHING
 
 
-def _sign(tools: ScoringTools, protocol: str) -> str | None:
-    """Name the files of nuggets and the questions, for signatures."""
+def _make_signature_option(tools: ScoringTools, protocol: str) -> str | None:
+    """Write the score signature's option: hashes of nugget files and of judge prompts."""
     questions = sign_questions(ABSENCE, NEED)(tools, protocol)
     return " ".join(filter(None, (labels_signature(tools, protocol), questions))) or None
 
 
 @per_answer(
     "argue", needs=(Need.SEGMENTER, Need.PASSAGES, Need.JUDGE), missing=ReportScores(),
-    lacks="--assessments FILE with nuggets of the benchmark's queries", options=_sign,
+    lacks="--assessments FILE with nuggets of the benchmark's queries",
+    options=_make_signature_option,
     requires="a judge, best an LLM, and nuggets (--assessments)",
     source="strict: Walden et al. 2025 (Auto-ARGUE); reference: code of Mayfield et al. 2024",
     unlabelled="labels say neither which nuggets a sentence states nor which need a citation",
 )  # fmt: skip
 def reports(answer: Answer) -> Asking[ReportScores]:
-    """Take the sentences of a report through the flow chart, and count the nuggets they state."""
+    """Judge a report's sentences: precision of sentences, and recall of nuggets."""
     nuggets = _find_nuggets(answer)
     if nuggets is None:
         return None
@@ -125,7 +126,7 @@ def reports(answer: Answer) -> Asking[ReportScores]:
 
 @reports.reference
 def reference_reports(answer: Answer) -> Asking[ReportScores]:
-    """Reward and penalise the sentences of a report as the authors' code does."""
+    """Judge a report's sentences as the authors' code does: precision, and recall of nuggets."""
     nuggets = _find_nuggets(answer)
     if nuggets is None or answer.is_missing:
         return None
@@ -137,7 +138,7 @@ def reference_reports(answer: Answer) -> Asking[ReportScores]:
 
 
 def _find_nuggets(answer: Answer) -> list[str] | None:
-    """List the nuggets of an answer's query; None where no file has some."""
+    """List the texts of the nuggets of an answer's query; None without any file of nuggets."""
     answers = answer.submission
     lists = load_assessments(answers).lists["nuggets"]
     points = lists.find(answers.names, answers.query_ids[answer.row])
@@ -147,7 +148,7 @@ def _find_nuggets(answer: Answer) -> list[str] | None:
 def _judge_sentences(
     answer: Answer, nuggets: Sequence[str]
 ) -> Generator[list[Pair], list[Value], list[JudgedSentence]]:
-    """Ask the judge about the sentences of a report, in three rounds.
+    """Ask the judge, in three rounds, about support, nuggets and needs of a report's sentences.
 
     First whether citations support their sentence, and which uncited ones report an absence; then
     what these state, and which others need a citation; then which of those were said before.
@@ -196,19 +197,22 @@ def _judge_sentences(
 
 
 def _find_passage(cited: int | None, n_shown: int) -> int | None:
-    """Get the position of a cited passage; None if there is no such passage."""
+    """Get a citation's passage position if it is among the passages shown, else None."""
     return cited if cited is not None and 0 <= cited < n_shown else None
 
 
 def strict_outcomes(sentence: JudgedSentence) -> set[Outcome]:
-    """List the possible outcomes of a sentence: one, unless the judge failed."""
+    """List a sentence's possible outcomes: right 1, penalised 0, ignored None.
+
+    There is one outcome, unless the judge failed.
+    """
     if sentence.citations:
-        return {float(supported) for supported in _options(sentence.supported)}
+        return {float(supported) for supported in _possible_verdicts(sentence.supported)}
     return _uncited_outcomes(sentence, True)
 
 
 def reference_outcomes(sentence: JudgedSentence, has_nuggets: bool) -> set[Outcome]:
-    """List the possible outcomes of a sentence by the authors' code.
+    """List a sentence's possible outcomes (1, 0, None) by the authors' code.
 
     A supported sentence is rewarded for a nugget alone, and one with a citation of nothing is
     ignored.
@@ -217,30 +221,34 @@ def reference_outcomes(sentence: JudgedSentence, has_nuggets: bool) -> set[Outco
         return _uncited_outcomes(sentence, has_nuggets)
     if sentence.is_wrong:
         return {None}
-    rewards: set[Outcome] = {1.0 if states else None for states in _options(sentence.states_any)}
-    return set().union(*(rewards if ok else {0.0} for ok in _options(sentence.supported)))
+    rewards: set[Outcome] = {
+        1.0 if states else None for states in _possible_verdicts(sentence.states_any)
+    }
+    return set().union(*(rewards if ok else {0.0} for ok in _possible_verdicts(sentence.supported)))
 
 
 def _uncited_outcomes(sentence: JudgedSentence, has_nuggets: bool) -> set[Outcome]:
-    """List the possible outcomes of a sentence without a citation."""
+    """List the possible outcomes (1, 0, None) of a sentence without a citation."""
     outcomes: set[Outcome] = set()
-    for is_absence in _options(sentence.absence):
+    for is_absence in _possible_verdicts(sentence.absence):
         if is_absence:
-            outcomes |= set(map(float, _options(sentence.states_any))) if has_nuggets else {None}
+            outcomes |= (
+                set(map(float, _possible_verdicts(sentence.states_any))) if has_nuggets else {None}
+            )
             continue
-        for needs in _options(sentence.needs):
-            repeats = _options(sentence.repeated) if needs else {True}
+        for needs in _possible_verdicts(sentence.needs):
+            repeats = _possible_verdicts(sentence.repeated) if needs else {True}
             outcomes |= {None if repeated else 0.0 for repeated in repeats}
     return outcomes
 
 
-def _options(value: Value) -> set[bool]:
-    """List what a verdict may be: one, unless the judge failed."""
+def _possible_verdicts(value: Value) -> set[bool]:
+    """List the possible booleans of a verdict: one, unless the judge failed."""
     return {value.low > 0, value.high > 0}
 
 
 def bound_precision(outcomes: Iterable[Collection[Outcome]]) -> Value:
-    """Compute the lowest and highest share of right sentences among those not ignored; 0 for none.
+    """Compute bounds of the share of right sentences among those not ignored; 0 without any.
 
     Args:
         outcomes: possible outcomes of each sentence.
@@ -251,7 +259,7 @@ def bound_precision(outcomes: Iterable[Collection[Outcome]]) -> Value:
 
 
 def _extreme_precision(rows: Iterable[Collection[Outcome]], highest: bool) -> float:
-    """Compute the lowest or highest precision; NaN where every sentence is ignored."""
+    """Compute the lowest or highest precision of sentences; NaN if all are ignored."""
     sure: list[float] = []
     maybe: list[float] = []
     for row in rows:
@@ -263,7 +271,7 @@ def _extreme_precision(rows: Iterable[Collection[Outcome]], highest: bool) -> fl
 
 
 def _stated_nuggets(sentences: Sequence[JudgedSentence], n_nuggets: int) -> list[Value]:
-    """Compute whether each nugget is stated by a sentence whose nuggets count."""
+    """Decide, per nugget, whether a sentence whose nuggets count states it."""
     return [
         Value.best(
             Value(s.counted.low * s.states[n].low, s.counted.high * s.states[n].high)

@@ -109,7 +109,7 @@ _SOURCE_FORM = {"type": "string", "enum": list(_SOURCES)}
 
 
 def _make_object(**properties: object) -> dict[str, object]:
-    """Make the JSON schema of an object that has these members alone."""
+    """Make the JSON schema of an object that has exactly the given properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -119,7 +119,7 @@ def _make_object(**properties: object) -> dict[str, object]:
 
 
 def _make_list(action: str) -> dict[str, object]:
-    """Make the JSON schema of edits of one action."""
+    """Make the JSON schema of a list of citation edits: ``action`` is delete or add."""
     reason = {"type": "string", "enum": [*REASONS[action]]}
     return {"type": "array", "items": _make_object(passage={"type": "integer"}, why=reason)}
 
@@ -148,7 +148,7 @@ class Ratings:
 
 @dataclass(frozen=True)
 class RatedAnswer:
-    """What the LLM's verdicts on one answer come to.
+    """Mean ratings of one answer by the LLM's verdicts.
 
     Attributes:
         marks: by its ratings from 1 to 5.
@@ -162,18 +162,20 @@ class RatedAnswer:
 
     @property
     def both(self) -> Ratings:
-        """Mean of both ratings."""
+        """Mean of an answer's ratings by marks and by edits."""
         marks, edits = self.marks, self.edits
-        return Ratings(_halve(marks.full, edits.full), _halve(marks.cited, edits.cited))
+        return Ratings(
+            _average_both(marks.full, edits.full), _average_both(marks.cited, edits.cited)
+        )
 
 
-def _halve(one: Value | None, other: Value | None) -> Value | None:
-    """Average two values; None where one is not defined."""
-    return None if one is None or other is None else (one + other) / 2
+def _average_both(first: Value | None, second: Value | None) -> Value | None:
+    """Average two values; None if one is None."""
+    return None if first is None or second is None else (first + second) / 2
 
 
 @dataclass(frozen=True)
-class AskedAnswer:
+class PromptInput:
     """An answer that the LLM is asked about.
 
     Attributes:
@@ -190,17 +192,17 @@ class AskedAnswer:
 
     @property
     def source_prompt(self) -> str:
-        """Prompt that asks where statements come from; all texts are quoted."""
+        """Prompt that asks an LLM for the source of each uncited statement of an answer."""
         return self._fill(_ASK_SOURCE, PASSAGES)
 
     @property
     def rating_prompt(self) -> str:
-        """Prompt that asks to edit and rate citations; all texts are quoted."""
+        """Prompt that asks an LLM to edit and rate the citations of an answer's statements."""
         edit = {"passage": 2, "why": "needless"}
         return self._fill(_ASK_RATING, {"delete": [edit], "add": [], "rating": 4})
 
     def _fill(self, prompt: str, verdict: object) -> str:
-        """Fill a prompt with the answer, and an example of a verdict."""
+        """Fill a prompt template with an answer (its texts quoted) and an example of a verdict."""
         passages = [premise_text(p, strict=True) for p in self.passages]
         quotes = Quotes(self.question, *passages, *(s.text for s in self.statements))
         return prompt.format(
@@ -217,15 +219,15 @@ class AskedAnswer:
 
 
 def _name_citations(statement: CitedStatement) -> str:
-    """Name the passages that a statement cites, for a prompt."""
+    """Write the numbers of the passages that a statement cites, for a prompt."""
     named = [str(position + 1) for position in statement.cited]
     if statement.wrong:
         named.append(f"{statement.wrong} that no passage has")
     return f"cites {', '.join(named)}" if named else "cites nothing"
 
 
-def _sign(tools: ScoringTools, protocol: str) -> str | None:
-    """Name the LLM and a hash of the prompts, for score signatures; None without an LLM."""
+def _make_signature_option(tools: ScoringTools, protocol: str) -> str | None:
+    """Write the score signature's option: the LLM and a hash of its prompts; None without LLM."""
     if tools.llm is None:
         return None
     texts = (
@@ -238,59 +240,62 @@ def _sign(tools: ScoringTools, protocol: str) -> str | None:
 
 @per_submission(
     "citeeval", needs=(Need.STATEMENTS, Need.SEGMENTER, Need.PASSAGES, Need.LLM), source=SOURCE,
-    requires="--llm", options=_sign, reads_labels=False,
+    requires="--llm", options=_make_signature_option, reads_labels=False,
 )  # fmt: skip
 def rated(answers: Answers) -> dict[AnswerKey, RatedAnswer]:
-    """Let the LLM attribute uncited statements, and rate the citations of the others."""
+    """Let the LLM rate the citations of all answers' statements, by answer."""
+    # Of uncited statements it says where they come from, so which of them need a citation.
     rows = [answer for answer in answers if answer.statements]
-    uncited = _select(rows, lambda statement: not _cites(statement))
-    cited = _select(rows, _cites)
+    uncited = _make_inputs(rows, lambda statement: not _has_citation(statement))
+    cited = _make_inputs(rows, _has_citation)
     about_sources = _make_requests(uncited, lambda a: a.source_prompt, _SOURCE_FORM)
     about_ratings = _make_requests(cited, lambda a: a.rating_prompt, _RATING_FORM)
-    replies = _complete(answers, [*about_sources.values(), *about_ratings.values()])
+    replies = _ask_llm(answers, [*about_sources.values(), *about_ratings.values()])
     sources = dict(zip(about_sources, map(_read_sources, replies), strict=False))
     rest = replies[len(about_sources) :]
     verdicts = dict(zip(about_ratings, map(_read_members, rest), strict=True))
     results = {}
     for a in rows:
         said = [(a.statements[n - 1], verdicts[a.key].get(n)) for n in cited[a.key].numbers]
-        needed = [_needs(sources[a.key].get(n)) for n in uncited[a.key].numbers]
+        needed = [_needs_citation(sources[a.key].get(n)) for n in uncited[a.key].numbers]
         results[a.key] = RatedAnswer(
-            _average([_read_mark(verdict) for _, verdict in said], needed),
-            _average([_rate_by_edits(*row, len(a.passages)) for row in said], needed),
+            _average_ratings([_read_rating(verdict) for _, verdict in said], needed),
+            _average_ratings([_rate_by_edits(*row, len(a.passages)) for row in said], needed),
         )
     nothing = Ratings(NOTHING, NOTHING)
     empty = RatedAnswer(nothing, nothing)
     return {answer.key: results.get(answer.key, empty) for answer in answers}
 
 
-def _cites(statement: CitedStatement) -> bool:
-    """Whether a statement has a citation, right or wrong."""
+def _has_citation(statement: CitedStatement) -> bool:
+    """Whether a statement has a citation, of a passage shown or not."""
     return bool(statement.cited or statement.wrong)
 
 
-def _select(
-    rows: Sequence[Answer], is_meant: Callable[[CitedStatement], bool]
-) -> dict[AnswerKey, AskedAnswer]:
-    """Select the statements of answers that the LLM is asked about."""
+def _make_inputs(
+    answers: Sequence[Answer], is_selected: Callable[[CitedStatement], bool]
+) -> dict[AnswerKey, PromptInput]:
+    """Make the prompt inputs of answers, with the statements that a condition selects."""
     return {
-        a.key: AskedAnswer(
+        a.key: PromptInput(
             a.query, a.passages, a.statements,
-            [n for n, statement in enumerate(a.statements, 1) if is_meant(statement)],
+            [n for n, statement in enumerate(a.statements, 1) if is_selected(statement)],
         )
-        for a in rows
+        for a in answers
     }  # fmt: skip
 
 
-def _needs(source: str | None) -> Value:
-    """Whether a statement of a source needs a citation; unknown without a source."""
+def _needs_citation(source: str | None) -> Value:
+    """Whether a statement with this source needs a citation; between 0 and 1 if unknown."""
     return _OPEN if source is None else Value.exact(float(source == PASSAGES))
 
 
-def _average(cited: Sequence[Value], needed: Sequence[Value]) -> Ratings:
-    """Average the ratings of cited statements, with 0 for uncited ones that need a citation."""
+def _average_ratings(cited: Sequence[Value], uncited_needs: Sequence[Value]) -> Ratings:
+    """Average an answer's ratings: cited statements, and 0 for uncited ones that need some."""
     total, n = sum(cited, NOTHING), len(cited)
-    fewest, most = (sum(ends) for ends in ([v.low for v in needed], [v.high for v in needed]))
+    fewest, most = (
+        sum(ends) for ends in ([v.low for v in uncited_needs], [v.high for v in uncited_needs])
+    )
     if n == 0:
         nothing = NOTHING if most else None
         return Ratings(nothing, nothing)
@@ -299,33 +304,35 @@ def _average(cited: Sequence[Value], needed: Sequence[Value]) -> Ratings:
 
 
 def _make_requests(
-    rows: Mapping[AnswerKey, AskedAnswer], write: Callable[[AskedAnswer], str],
-    form: Mapping[str, Any],
+    inputs: Mapping[AnswerKey, PromptInput], write_prompt: Callable[[PromptInput], str],
+    verdict_schema: Mapping[str, Any],
 ) -> dict[AnswerKey, Request]:  # fmt: skip
-    """Make the requests about statements of answers; none about an answer without a number.
+    """Make an LLM request per answer about its selected statements, if there are any.
 
     Args:
-        rows: what the LLM is asked about.
-        write: makes the prompt.
-        form: JSON schema of the verdict on a statement.
+        inputs: what the LLM is asked about.
+        write_prompt: makes the prompt.
+        verdict_schema: JSON schema of the verdict on a statement.
     """
     return {
         key: Request(
-            (("user", write(row)),),
+            (("user", write_prompt(row)),),
             {
                 "temperature": 0.0,
                 "max_tokens": _TOKENS * (1 + len(row.numbers)),
-                "response_format": json_format("verdicts", {str(n): form for n in row.numbers}),
+                "response_format": json_format(
+                    "verdicts", {str(n): verdict_schema for n in row.numbers}
+                ),
             },
             task="citeeval",
         )
-        for key, row in rows.items()
+        for key, row in inputs.items()
         if row.numbers
     }
 
 
-def _complete(answers: Answers, requests: Sequence[Request]) -> list[str]:
-    """Send requests to the LLM; return replies, empty where it failed.
+def _ask_llm(answers: Answers, requests: Sequence[Request]) -> list[str]:
+    """Send requests to the LLM: reply texts, empty where it failed.
 
     Raises:
         CannotError: no LLM is named, or it failed on all.
@@ -340,27 +347,27 @@ def _complete(answers: Answers, requests: Sequence[Request]) -> list[str]:
 
 
 def _read_members(reply: str) -> dict[int, Any]:
-    """Read the members of the JSON objects of a reply whose names are numbers."""
+    """Read the members with numbers as names from the JSON objects of an LLM's reply."""
     rows = json_objects(reply)
     members = ((k, v) for row in rows for k, v in row.items())
     return {read_number(k): v for k, v in members if k.isascii() and k.isdigit()}
 
 
 def _read_sources(reply: str) -> dict[int, str]:
-    """Read where statements come from, by number; others than the four are left out."""
+    """Read statements' sources (question, passages, before, model) by number from a reply."""
     return {n: v for n, v in _read_members(reply).items() if v in _SOURCES}
 
 
-def _read_mark(verdict: object) -> Value:
-    """Read the rating of a statement's citations, as a value from 0 to 1; open without one."""
+def _read_rating(verdict: object) -> Value:
+    """Read a statement's rating from an LLM's verdict as a value in [0, 1]; open without one."""
     rating = verdict.get("rating") if isinstance(verdict, dict) else None
     return _VALUES.get(str(rating), _OPEN)
 
 
 def _rate_by_edits(statement: CitedStatement, verdict: object, n_passages: int) -> Value:
-    """Rate a statement's citations by the edits of a verdict; open without one that is whole."""
+    """Rate a statement's citations, in [0, 1], by the edits of an LLM's verdict."""
     edits = read_verdict(verdict, n_passages)
-    if edits is None:
+    if edits is None:  # the verdict is not complete
         return _OPEN
     wrong = [f"wrong {n}" for n in range(statement.wrong)]
     cited = [*(str(position + 1) for position in statement.cited), *wrong]
@@ -370,7 +377,7 @@ def _rate_by_edits(statement: CitedStatement, verdict: object, n_passages: int) 
 
 @rated.reference
 def reference_rated(answers: Answers) -> dict[AnswerKey, RatedAnswer]:
-    """Rate the sentences of answers as the authors' code does, by their own prompts."""
+    """Let the LLM rate the citations of all answers, by the authors' code and prompts."""
     tools = answers.tools
     segmenter, no_answer = tools.get_segmenter(), tools.wording(NO_ANSWER)
     rows = [(a, read_sentences(a.output, segmenter, no_answer)) for a in answers]
@@ -385,7 +392,7 @@ def reference_rated(answers: Answers) -> dict[AnswerKey, RatedAnswer]:
         for template in templates
         for a, sentences in asked
     ]
-    replies = _complete(answers, requests)
+    replies = _ask_llm(answers, requests)
     keys = [a.key for a, _ in asked]
     attributed = dict(zip(keys, replies[: len(keys)], strict=True))
     edited = dict(zip(keys, replies[len(keys) :], strict=True))
@@ -403,7 +410,7 @@ def reference_rated(answers: Answers) -> dict[AnswerKey, RatedAnswer]:
 
 
 def _average_as_authors(sentences: Sequence[Sentence], ratings: Sequence[float | None]) -> Ratings:
-    """Average the ratings of an answer; 1 where there are none."""
+    """Average the ratings of an answer's sentences as the authors' code does; 1 without any."""
     full = [r for r in ratings if r is not None]
     pairs = zip(sentences, ratings, strict=True)
     cited = [r for s, r in pairs if s.citations and r is not None]
@@ -413,18 +420,20 @@ def _average_as_authors(sentences: Sequence[Sentence], ratings: Sequence[float |
     return Ratings(Value.exact(every), Value.exact(of_cited))
 
 
-def _mean(part: Callable[[RatedAnswer], Value | None]) -> Callable[[ByAnswer[RatedAnswer]], Sample]:
-    """Make the function that averages ratings over answers, or over statements (``reference``)."""
+def _make_averager(
+    get_rating: Callable[[RatedAnswer], Value | None],
+) -> Callable[[ByAnswer[RatedAnswer]], Sample]:
+    """Make the function that averages a rating over answers, or statements (``reference``)."""
 
     def weigh(answer: RatedAnswer) -> tuple[Value, float]:
-        """Weigh an answer's rating by its number of statements."""
-        value, n = part(answer) or NOTHING, answer.weight or 0
+        """Weigh an answer's rating: (rating times number of statements, that number)."""
+        value, n = get_rating(answer) or NOTHING, answer.weight or 0
         return Value(value.low * n, value.high * n), n
 
     def sample(answers: ByAnswer[RatedAnswer]) -> Sample:
-        """Make the sample of all answers."""
+        """Make the sample of a mean rating of all answers."""
         is_weighted = any(answer.weight is not None for answer in answers.values())
-        return answers.ratio(weigh) if is_weighted else answers.mean(part)
+        return answers.ratio(weigh) if is_weighted else answers.mean(get_rating)
 
     return sample
 
@@ -433,20 +442,20 @@ _REFERENCE = "Theirs counts a statement without a verdict as well cited."
 
 
 def _declare(
-    name: str, how: str, letter: str, read: Callable[[RatedAnswer], Ratings]
+    name: str, how: str, letter: str, get_ratings: Callable[[RatedAnswer], Ratings]
 ) -> list[Measure]:
-    """Declare the two measures of one way to rate.
+    """Declare the measures ``NAME.Full`` and ``NAME.Cited`` of a way to rate citations.
 
     Args:
         name: what their names begin with.
         how: what rates, after "LLM".
         letter: of the rating, in formulas.
-        read: gets the ratings of an answer.
+        get_ratings: gets the ratings of an answer.
     """
     return [
         rated.measure(
             f"{name}.Full", f"{how} of the citations of statements that need or have some",
-            sample=_mean(lambda a: read(a).full),
+            sample=_make_averager(lambda a: get_ratings(a).full),
             formula=f"mean `{letter}` of the statements that have one",
             edge_cases="no statement: 0; none has one: undefined (`reference`: 1)",
             citation_quality=CitationQuality(
@@ -454,7 +463,7 @@ def _declare(
                 "statements need one.", _REFERENCE)),
         rated.measure(
             f"{name}.Cited", f"{how} of the citations of statements that have some",
-            sample=_mean(lambda a: read(a).cited),
+            sample=_make_averager(lambda a: get_ratings(a).cited),
             formula=f"mean `{letter}` of the cited statements",
             edge_cases="none cites: 0 if one needs to, else undefined (`reference`: 1)",
             citation_quality=CitationQuality(

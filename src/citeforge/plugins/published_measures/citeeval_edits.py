@@ -43,7 +43,7 @@ class Edit:
 
 
 def read_edits(reply: str) -> dict[str, list[Edit]]:
-    """Read the edits of numbered sentences as the authors' prompt asks for them.
+    """Read citation edits, by number of sentence, from a reply to the authors' prompt.
 
     A sentence without an edit is left out, and so is an edit with another reason than theirs, on
     which the authors' code ends.
@@ -60,7 +60,7 @@ def read_edits(reply: str) -> dict[str, list[Edit]]:
 
 
 def read_verdict(verdict: object, n_passages: int) -> list[Edit] | None:
-    """Read the edits of a verdict in our own form; None if it is not whole.
+    """Read citation edits from an LLM's JSON verdict on a statement; None if it is incomplete.
 
     Args:
         verdict: a member of the LLM's reply.
@@ -82,7 +82,7 @@ def read_verdict(verdict: object, n_passages: int) -> list[Edit] | None:
 
 
 def rate_edits(cited: Iterable[str], edits: Sequence[Edit]) -> float:
-    """Rate the citations of a sentence by the edits that they need.
+    """Rate a sentence's citations by the edits that they need: about 0 to 1.
 
     Deleting what was added, or adding what was deleted, takes the first edit back.
 

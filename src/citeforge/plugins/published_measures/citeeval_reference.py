@@ -46,7 +46,7 @@ class Sentence:
 
 
 def read_sentences(output: str, segmenter: Segmenter, no_answer: str) -> list[Sentence]:
-    """Split an answer into sentences, with the passages that each cites.
+    """Split an answer into sentences with their citations, as the authors' code does.
 
     Args:
         output: what the system wrote.
@@ -79,7 +79,7 @@ def read_sentences(output: str, segmenter: Segmenter, no_answer: str) -> list[Se
 
 
 def _add_sentence(sentences: list[Sentence], raw: str, ends_line: bool) -> None:
-    """Add a sentence, if it has words; marks that open it belong to the one before, if any."""
+    """Append a sentence, if it has words; its opening marks go to the sentence before."""
     text = _SPACED_MARK.sub("", raw).strip()
     opening = _OPENING_MARKS.match(raw)
     first = [] if opening is None else _read_numbers(opening[0])
@@ -93,17 +93,17 @@ def _add_sentence(sentences: list[Sentence], raw: str, ends_line: bool) -> None:
 
 
 def _read_numbers(text: str) -> list[int]:
-    """Read the numbers of the marks of a text."""
+    """List the numbers of a text's citation marks ``[n]``."""
     return [read_number(number) for number in _MARK.findall(text)]
 
 
 def fill_prompt(
     template: str, question: str, passages: Sequence[Passage], sentences: Sequence[Sentence]
 ) -> str:
-    """Fill a template of the authors, with its places as in their files: ``{x.question}``.
+    """Fill a prompt template of the authors, whose placeholders are written ``{x.question}``.
 
     Args:
-        template: has some of the places question, passages, sentences, answer and citations.
+        template: has some of the placeholders question, passages, sentences, answer, citations.
         question: text of the query.
         passages: what was shown.
         sentences: of the answer.
@@ -129,7 +129,7 @@ def fill_prompt(
 
 
 def read_categories(reply: str) -> dict[str, str]:
-    """Read the category of each numbered sentence from a reply; unknown ones are retrieval."""
+    """Read sentences' source categories, by number, from a reply; unknown ones are retrieval."""
     read = {}
     for number, category in _CATEGORY.findall(reply):
         known = category if category in CATEGORIES else category[0]
@@ -138,14 +138,14 @@ def read_categories(reply: str) -> dict[str, str]:
 
 
 def read_ratings(reply: str) -> dict[str, float]:
-    """Read the ratings from 1 to 5 of numbered sentences from a reply, as numbers from 0 to 1."""
+    """Read sentences' ratings (1 to 5), by number, from a reply: scaled to [0, 1]."""
     return {number: (read_number(mark) - 1) / 4 for number, mark in _RATING.findall(reply)}
 
 
 def rate_edited(
     sentences: Sequence[Sentence], edits: Mapping[str, Sequence[Edit]]
 ) -> dict[str, float]:
-    """Rate the sentences that have edits by them.
+    """Rate the citations of edited sentences, by number, as the authors' code does.
 
     The authors' code adds 1 to every citation before it compares it with those of edits, though
     both count from 1.
@@ -161,7 +161,7 @@ def rate_edited(
 def rate_sentences(
     sentences: Sequence[Sentence], categories: Mapping[str, str], ratings: Mapping[str, float]
 ) -> list[float | None]:
-    """Rate every sentence from 0 to 1; None for one that needs no citation and has none.
+    """Rate an answer's sentences in [0, 1]; None for one that needs no citation and has none.
 
     One that cites and got no rating has 1; one of the passages that cites nothing has 0, and so has
     one that got no category.

@@ -56,7 +56,7 @@ def _load_pipeline() -> Any:
 
 
 def parser_name() -> str:
-    """Name the parser and its version, for score signatures.
+    """Get name and version of the dependency parser, for score signatures.
 
     Raises:
         CannotError: there is none.
@@ -66,7 +66,7 @@ def parser_name() -> str:
 
 @lru_cache(maxsize=10_000)
 def parse(text: str) -> Parsed:
-    """Parse an English sentence.
+    """Parse an English sentence: words, heads and dependency labels.
 
     Raises:
         CannotError: there is no parser.
@@ -82,7 +82,7 @@ class Node:
     Attributes:
         index: position in the sentence.
         word: its text.
-        children: tokens that depend on it; one may be listed twice (see :func:`_hoist`).
+        children: tokens that depend on it; one may be listed twice (see :func:`_replace_by_child`).
         labels: what each child is to it, by index; None for one that was moved here.
     """
 
@@ -92,7 +92,7 @@ class Node:
     labels: dict[int, str | None] = field(default_factory=dict)
 
     def walk(self) -> Iterator[Node]:
-        """Yield the node and all below it."""
+        """Yield the node and its descendants."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -100,27 +100,27 @@ class Node:
             waiting += node.children
 
     def find(self, index: int) -> Node | None:
-        """Find the node of a token at or below this one."""
+        """Find the node of a token, by index, among this node and its descendants, or None."""
         return next((node for node in self.walk() if node.index == index), None)
 
     def child_above(self, index: int) -> Node:
-        """Find the child at or below which a token is."""
+        """Find the child whose subtree contains a token, by index."""
         return next(child for child in self.children if child.find(index) is not None)
 
     def add(self, child: Node, label: str | None) -> None:
-        """Append a child."""
+        """Append a child node with its dependency label."""
         self.children.append(child)
         self.labels[child.index] = label
 
     def remove(self, child: Node) -> None:
-        """Remove a child, if it is one."""
+        """Remove a node from the children, if it is one of them."""
         if child in self.children:
             self.children.remove(child)
             self.labels.pop(child.index, None)
 
 
-def grow(parsed: Parsed) -> Node:
-    """Make the tree of a sentence; of several roots the last one's."""
+def build_tree(parsed: Parsed) -> Node:
+    """Build the dependency tree of a parsed sentence; of several roots the last one's."""
     nodes = [Node(i, word) for i, word in enumerate(parsed.words)]
     root = nodes[0]
     for node, head, label in zip(nodes, parsed.heads, parsed.labels, strict=True):
@@ -131,39 +131,39 @@ def grow(parsed: Parsed) -> Node:
     return root
 
 
-def claim_tokens(parsed: Parsed, cited: Collection[int], own: int) -> list[int]:
-    """List the tokens of the claim that is cited at one token.
+def claim_tokens(parsed: Parsed, cited: Collection[int], claim_token: int) -> list[int]:
+    """List the token indices of the claim that the citation at one token is for.
 
     Args:
         parsed: the sentence.
         cited: tokens at which passages are cited.
-        own: the token of the claim, one of these.
+        claim_token: the token of the claim, one of these.
     """
-    root = grow(parsed)
-    mine = root.find(own)
+    root = build_tree(parsed)
+    mine = root.find(claim_token)
     if mine is None:  # below another root
         return []
     for index in cited:
-        if index != own and (other := root.find(index)) is not None:
-            root = _separate(root, mine, other)
+        if index != claim_token and (other := root.find(index)) is not None:
+            root = _remove_other_claim(root, mine, other)
     return sorted({node.index for node in root.walk()})
 
 
-def _separate(root: Node, mine: Node, other: Node) -> Node:
-    """Remove from a tree what belongs to another cited token; return the tree's root.
+def _remove_other_claim(root: Node, mine: Node, other: Node) -> Node:
+    """Remove another cited token's claim from a dependency tree; return the new root.
 
     Args:
         root: of the tree, which is changed.
         mine: the token whose claim is looked for.
         other: the other token.
     """
-    joint = _lowest_common(root, mine, other)
+    joint = _find_lowest_common_node(root, mine, other)
     if joint is mine:
         joint.remove(joint.child_above(other.index))
         return root
     mine_below = joint.child_above(mine.index)
     if joint is other:
-        _hoist(root, joint, mine_below)
+        _replace_by_child(root, joint, mine_below)
         return root
     other_below = joint.child_above(other.index)
     first, last = sorted((mine_below.index, other_below.index))
@@ -195,8 +195,8 @@ def _separate(root: Node, mine: Node, other: Node) -> Node:
     return root
 
 
-def _lowest_common(root: Node, one: Node, other: Node) -> Node:
-    """Find the lowest node that has both nodes at or below it; both are in the tree."""
+def _find_lowest_common_node(root: Node, one: Node, other: Node) -> Node:
+    """Find the lowest common ancestor of two nodes of a dependency tree."""
     node = root
     while node is not one and node is not other:
         wanted = {one.index, other.index}
@@ -207,8 +207,8 @@ def _lowest_common(root: Node, one: Node, other: Node) -> Node:
     return node
 
 
-def _hoist(root: Node, joint: Node, child: Node) -> None:
-    """Put a child of a node in the node's place.
+def _replace_by_child(root: Node, joint: Node, child: Node) -> None:
+    """Replace a node of a dependency tree by one of its children.
 
     The root has no place in another node: its child is then listed twice, as in the authors' code.
     """

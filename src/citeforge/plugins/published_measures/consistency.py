@@ -40,7 +40,7 @@ _RUNS = "two runs or more of one system"
     FAMILY, needs=(Need.PASSAGES,), source=_SOURCE, requires=_RUNS, reads_labels=False
 )  # fmt: skip
 def cited_alike(answers: Answers) -> ByAnswer[Value]:
-    """Compute how alike the passages are that runs cite.
+    """Compute, per query, how similar the passages are that a system's runs cite.
 
     Raises:
         CannotError: there is one run, or no passage was shown.
@@ -71,7 +71,7 @@ def _cited(answer: Answer) -> set[tuple[str, str]]:
     "passages",
 )  # fmt: skip
 def said_alike(answers: Answers) -> ByAnswer[Value]:
-    """Compute which share of the statements of runs others say, too.
+    """Compute, per query, the share of statements that a system's other runs say, too.
 
     Raises:
         CannotError: there is one run.
@@ -88,7 +88,7 @@ def said_alike(answers: Answers) -> ByAnswer[Value]:
     )
 
     def compare(one: Answer, other: Answer) -> Value | None:
-        """Average whether each statement is in the other answer; None if neither has any."""
+        """Compute the share of two answers' statements that the other says; None without any."""
         values = [
             Value.exact(1.0) if text in texts[b.key] else judge_pair(judge, Pair(b.text, text))
             for a, b in ((one, other), (other, one))
@@ -110,7 +110,7 @@ class VariationSample(Sample):
     of: Sample = field(kw_only=True)
 
     def combine(self, sums: Floats) -> Floats:
-        """Compute the sd over runs of a measure's values, divided by their mean."""
+        """Compute the coefficient of variation over runs (sd / mean) from sums over queries."""
         of = self.of
         values = of.combine(sums.reshape(*sums.shape[:-1], len(of.sums), -1))
         # Of each run, the mean over judges and their repeats.
@@ -123,7 +123,7 @@ class VariationSample(Sample):
     requires=f"{_RUNS}, other measures",
 )  # fmt: skip
 def variations(answers: Answers) -> list[Sample]:
-    """Make the sample of the variation of every other measure over runs.
+    """Make a sample per measure: the coefficient of variation of its values over runs.
 
     Raises:
         CannotError: there is one run, no other measure of several runs, or hidden gold.
@@ -133,7 +133,7 @@ def variations(answers: Answers) -> list[Sample]:
         raise CannotError(OWN_WEIGHTS, code="hidden-gold")
     n_runs = len(answers.runs)
     varied = [
-        _vary(name, sample)
+        _make_variation_sample(name, sample)
         for name, sample in answers.scored.items()
         if len(sample.sums) == n_runs * sample.judges * sample.repeats and sample.upper is None
     ]
@@ -146,8 +146,8 @@ def variations(answers: Answers) -> list[Sample]:
     return found
 
 
-def _vary(name: str, sample: Sample) -> Sample:
-    """Make the sample of the variation of one measure."""
+def _make_variation_sample(name: str, sample: Sample) -> Sample:
+    """Make the sample of a measure's coefficient of variation over runs."""
     sums = np.moveaxis(sample.sums, 0, 1)
     sums = sums.reshape(1, len(sums), -1)
     unknown = np.full(sums.shape[:2], np.nan)
@@ -158,7 +158,7 @@ def _vary(name: str, sample: Sample) -> Sample:
 
 
 def _require_runs(answers: Answers) -> None:
-    """Raise an error if there is one run only.
+    """Raise an error if a submission has only one run.
 
     Raises:
         CannotError: says how runs are given.
@@ -172,7 +172,7 @@ def _require_runs(answers: Answers) -> None:
 
 
 def _pairs_of_runs(answers: Answers) -> Iterator[tuple[int, Answer, Answer]]:
-    """Yield (row of the query, answer of a run, answer of a later run)."""
+    """Yield (row of the query, answer, another run's answer) for all pairs of runs."""
     by_run = [{answer.row: answer for answer in run} for run in answers.runs]
     for one, other in combinations(by_run, 2):
         yield from ((row, one[row], other[row]) for row in one if row in other)
@@ -181,7 +181,7 @@ def _pairs_of_runs(answers: Answers) -> Iterator[tuple[int, Answer, Answer]]:
 def _mean_over_pairs(
     answers: Answers, compare: Callable[[Answer, Answer], Value | None]
 ) -> ByAnswer[Value]:
-    """Average a comparison of two answers to each query over all pairs of runs that define it."""
+    """Average a comparison of two answers, per query, over all pairs of runs that define it."""
     values: dict[int, list[Value]] = {}
     for row, one, other in _pairs_of_runs(answers):
         is_missing = one.is_missing or other.is_missing

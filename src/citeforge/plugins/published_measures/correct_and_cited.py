@@ -44,7 +44,7 @@ _NEARLY_ONE = 1 - 1e-9
     "answer states",
 )  # fmt: skip
 def correct(answers: Answers) -> dict[AnswerKey, Value]:
-    """Decide of each answer with gold whether it is correct and perfectly cited.
+    """Decide per answer with gold whether it is correct and perfectly cited (0 or 1).
 
     Raises:
         CannotError: no query has such gold.
@@ -67,13 +67,13 @@ def correct(answers: Answers) -> dict[AnswerKey, Value]:
 
 
 def _has_gold(answer: Answer) -> bool:
-    """Whether the query of an answer has gold that decides whether it is correct."""
+    """Whether an answer's query has gold (short answers or claims) to check correctness."""
     gold = answer.gold
     return bool(gold.qa_pairs or gold.answer_lists or gold.claims)
 
 
 def _has_short_answers(answer: Answer) -> bool:
-    """Whether an answer has a short answer of each pair, and each gold answer of a list."""
+    """Whether an answer has a short answer to each sub-question, or all of a gold list."""
     strict = answer.submission.protocol == "strict"
     listed = score_list(answer, answer.gold.answer_lists)
     return all(find_answers(answer.text, answer.gold.qa_pairs, strict=strict)) and (
@@ -82,13 +82,13 @@ def _has_short_answers(answer: Answer) -> bool:
 
 
 def _all_are_one(values: Iterable[Value]) -> Value:
-    """Compute 1 if all values are 1, else 0, bound by bound."""
+    """Compute 1 if all values (intervals) are 1, else 0; separately for both ends."""
     low, high = zip(*((v.low, v.high) for v in values), strict=True)
     return Value(float(min(low) >= _NEARLY_ONE), float(min(high) >= _NEARLY_ONE))
 
 
 def _correct_and_relevant(scores: RageScores) -> Sample:
-    """Compute the share of answers that have the gold short answer and cite relevant text alone."""
+    """Compute the share of answers with a gold short answer that cite relevant passages alone."""
     columns = scores.labelled
     if np.isnan(columns.short_em).all():
         raise CannotError("needs short answers in mapping/relevant", code="no-gold")

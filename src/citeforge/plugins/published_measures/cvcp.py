@@ -43,7 +43,7 @@ class VariationSample(Sample):
 
 
 def _divide_deviation(sums: Floats) -> Floats:
-    """Divide standard deviations by means; NaN without numbers, or if their mean is 0."""
+    """Compute coefficients of variation from sums; NaN without numbers, or if their mean is 0."""
     n, deviations, squares, centres = np.moveaxis(sums, -1, 0)
     variance = ratio(squares, n) - ratio(deviations, n) ** 2
     return ratio(np.sqrt(np.maximum(variance, 0.0)), ratio(deviations + centres, n))
@@ -67,35 +67,35 @@ def variation_sample(numbers: Sequence[Sequence[Sequence[float]]]) -> Sample:
 @per_submission("cvcp", needs=(Need.SEGMENTER,), source="Xu et al. 2025 (ALiiCE)",
                 reads_labels=False)  # fmt: skip
 def places(answers: Answers) -> Sample:
-    """Collect the places of all citations, by answer."""
-    return _collect(answers, _strict_places)
+    """Make the sample of citation positions (share of the statement before each citation)."""
+    return _make_sample(answers, _list_strict_positions)
 
 
 @places.reference
 def reference_places(answers: Answers) -> Sample:
-    """Collect the places of all citations as ALiiCE's code does."""
-    return _collect(answers, _reference_places)
+    """Make the sample of citation positions within sentences, as ALiiCE's code does."""
+    return _make_sample(answers, _list_reference_positions)
 
 
-def _collect(answers: Answers, places_of: Callable[[Answer], list[float]]) -> Sample:
-    """Make the sample of the places in all answers; a repeated answer of a query adds its own."""
+def _make_sample(answers: Answers, list_positions: Callable[[Answer], list[float]]) -> Sample:
+    """Make the sample of citation positions in all answers, listed by a function per answer."""
     numbers: list[list[list[float]]] = [
         [[] for _ in range(answers.shape[1])] for _ in range(answers.shape[0])
     ]
     for answer in answers:
-        numbers[answer.run][answer.row] += places_of(answer)
+        numbers[answer.run][answer.row] += list_positions(answer)
     return variation_sample(numbers)
 
 
-def _strict_places(answer: Answer) -> list[float]:
-    """List the distinct places of citations in each statement of an answer."""
+def _list_strict_positions(answer: Answer) -> list[float]:
+    """List the distinct relative positions, in [0, 1], of citations in each statement."""
     grammar, segmenter = answer.submission.grammar, answer.submission.tools.get_segmenter()
     statements = split_statements(answer.output, grammar, segmenter, answer.n_shown).statements
-    return [place for statement in statements for place in sorted(_places_in(statement))]
+    return [place for statement in statements for place in sorted(_compute_positions(statement))]
 
 
-def _places_in(statement: Statement) -> set[float]:
-    """Compute the share of a statement's characters before each of its citation marks."""
+def _compute_positions(statement: Statement) -> set[float]:
+    """Compute the relative position, in [0, 1], of each citation mark of a statement."""
     size = sum(end - start for start, end in statement.spans)
     return {
         sum(max(0, min(end, mark.start) - start) for start, end in statement.spans) / size
@@ -104,8 +104,8 @@ def _places_in(statement: Statement) -> set[float]:
     }
 
 
-def _reference_places(answer: Answer) -> list[float]:
-    """List the offset of each ``[n]`` divided by the length of its sentence."""
+def _list_reference_positions(answer: Answer) -> list[float]:
+    """List each citation's offset in its sentence divided by the sentence's length."""
     spans = answer.submission.tools.get_segmenter().split(answer.output)
     sentences = [answer.output[start:end] for start, end in spans]
     for at in range(1, len(sentences)):

@@ -52,7 +52,7 @@ _declare = partial(
 
 @_declare()
 def precision(answer: Answer) -> Asking[Value]:
-    """Average the share of supporting citations over long statements; 0 without one."""
+    """Compute the mean share of supporting citations of an answer's long statements."""
     long = [s for s in answer.statements if len(s.text) >= LEAST_LENGTH]
     values = yield [
         Pair(premise(answer.passages, (c,), True), s.text) for s in long for c in s.cited
@@ -65,7 +65,7 @@ def precision(answer: Answer) -> Asking[Value]:
 
 @precision.reference
 def reference_precision(answer: Answer) -> Asking[Value]:
-    """Average the share of supporting citations as the paper's code reads them."""
+    """Compute the mean share of supporting citations as the paper's code does."""
     long = [
         (_remove_marks(sentence), _read_sources(sentence, answer))
         for sentence in split_sentences(answer)
@@ -77,7 +77,7 @@ def reference_precision(answer: Answer) -> Asking[Value]:
 
 @_declare()
 def claims(answer: Answer) -> Asking[Value]:
-    """Compute the share of long statements that the sources around support; 0 without one."""
+    """Compute the share of long statements that passages cited there or nearby support."""
     own, around = [], []
     for at, statement in enumerate(answer.statements):
         near = answer.statements[max(at - _WINDOW, 0) : at + _WINDOW + 1]
@@ -96,7 +96,7 @@ def claims(answer: Answer) -> Asking[Value]:
 
 @claims.reference
 def reference_claims(answer: Answer) -> Asking[Value]:
-    """Compute the share of long sentences that their own sources and the query support."""
+    """Compute the share of long sentences that their cited passages with the query support."""
     rows = [(_remove_marks(s), _read_sources(s, answer)) for s in split_sentences(answer)]
     long = [(text, sources) for text, sources in rows if len(text) >= LEAST_LENGTH]
     supported = yield [
@@ -106,7 +106,7 @@ def reference_claims(answer: Answer) -> Asking[Value]:
 
 
 def split_sentences(answer: Answer) -> list[str]:
-    """Split an answer as the paper's code does: "et al." ends no sentence."""
+    """Split an answer into sentences as the paper's code does: "et al." ends none."""
     text = re.sub(rf"\b{re.escape(_ET_AL)}", _PROTECTED, answer.output)
     spans = answer.submission.tools.get_segmenter().split(text)
     return [text[start:end].replace(_PROTECTED, _ET_AL) for start, end in spans]
@@ -124,7 +124,7 @@ def _read_sources(sentence: str, answer: Answer) -> list[str]:
 
 
 def _remove_marks(sentence: str) -> str:
-    """Remove marks of one number, and bars behind a space, from a sentence."""
+    """Remove citation marks ``[n]``, and bars after a space, from a sentence."""
     return _MARK.sub("", sentence).replace(" |", "").strip()
 
 

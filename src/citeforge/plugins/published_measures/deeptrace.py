@@ -77,21 +77,21 @@ class Matrices:
 
     @property
     def n_cited(self) -> int:
-        """Number of citations, those out of range included."""
+        """Number of an answer's citations, those of no passage included."""
         return sum(map(len, self.cited)) + self.n_wrong
 
     @property
     def cited_support(self) -> Value:
-        """Number of citations whose source supports their statement."""
+        """Number of an answer's citations whose passage supports their statement."""
         rows = zip(self.cited, self.supported, strict=True)
         return sum((row[at] for cited, row in rows for at in cited), NOTHING)
 
     def accuracy(self) -> Value:
-        """Compute the share of citations that support; 0 without one."""
+        """Compute the share of citations whose passage supports their statement; 0 if none."""
         return self.cited_support / (self.n_cited or 1)
 
     def thoroughness(self, smoothing: float = 0.0) -> Value:
-        """Compute the share of support that is cited; 0 where nothing is supported.
+        """Compute the share of supporting passages (per statement) that are cited; 0 if none.
 
         Args:
             smoothing: number that is added to the denominator.
@@ -104,27 +104,31 @@ class Matrices:
         return Value(found.low / (lowest or 1), found.high / (highest or 1))
 
     def unsupported(self) -> Value:
-        """Compute the share of statements that no source supports; 1 without a statement."""
+        """Compute the share of statements that no passage supports; 1 without a statement."""
         if not self.supported:
             return _ONE
         share = Value.mean([Value.best(row) for row in self.supported])
         return Value(1 - share.high, 1 - share.low)
 
     def necessity(self) -> Value:
-        """Compute the share of sources that are needed to support what is supported.
+        """Compute the share of passages in the smallest set that supports what all support.
 
         With failed verdicts: at least a cover of the sure statements by all sources that may
         support them, at most one by sure support and a further source for each other statement.
         """
-        low, high = self._where_supported(False), self._where_supported(True)
+        low, high = self._make_support_matrix(False), self._make_support_matrix(True)
         sure, maybe = low.any(axis=1), high.any(axis=1)
         least = count_necessary(high[sure])
         most = count_necessary(low[sure]) + int((maybe & ~sure).sum())
         n = self.n_sources or 1
         return Value(least / n, min(most, self.n_sources) / n)
 
-    def _where_supported(self, counts_failed: bool) -> Booleans:
-        """Make the matrix of support, with failed verdicts counted as support or not."""
+    def _make_support_matrix(self, counts_failed: bool) -> Booleans:
+        """Make the boolean matrix of support: a row per statement, a column per passage.
+
+        Args:
+            counts_failed: whether verdicts on which the judge failed count as support.
+        """
         rows = [[(v.high if counts_failed else v.low) > 0 for v in row] for row in self.supported]
         return np.array(rows, np.bool_).reshape(len(rows), self.n_sources)
 
@@ -133,23 +137,23 @@ class NotebookMatrices(Matrices):
     """The same, counted as in the authors' notebook."""
 
     def accuracy(self) -> Value:
-        """Compute the share of citations that support; 1 without one."""
+        """Compute the share of citations whose passage supports their statement; 1 if none."""
         return super().accuracy() if self.n_cited else _ONE
 
     def thoroughness(self, smoothing: float = _SMOOTHING) -> Value:
-        """Compute the share of support that is cited, with a denominator that is never 0."""
+        """Compute the share of supporting passages that are cited; never divides by 0."""
         return super().thoroughness(smoothing)
 
     def necessity(self) -> Value:
-        """Compute the share of sources in the cover of the greedy rule; open where a verdict is."""
+        """Compute the share of passages in a greedy cover; unknown where the judge failed."""
         if any(v.low < v.high for row in self.supported for v in row):
             return UNKNOWN
-        matrix = self._where_supported(False)
+        matrix = self._make_support_matrix(False)
         return Value.exact(cover_greedily(matrix[matrix.any(axis=1)]) / self.n_sources)
 
 
 def count_necessary(matrix: Booleans) -> int:
-    """Count the columns of the smallest set that has a True in every row.
+    """Compute the size of the smallest set of columns with a True in every row (set cover).
 
     Args:
         matrix: of booleans, with a True in each row.
@@ -168,7 +172,7 @@ def count_necessary(matrix: Booleans) -> int:
 
 
 def cover_greedily(matrix: Booleans) -> int:
-    """Count the columns that are taken, each with most of the rows left, until no row is left."""
+    """Compute the size of a set cover of rows by columns that a greedy algorithm finds."""
     n_taken = 0
     while matrix.size:
         matrix = matrix[~matrix[:, matrix.sum(axis=0).argmax()]]
@@ -176,10 +180,10 @@ def cover_greedily(matrix: Booleans) -> int:
     return n_taken
 
 
-def _ask_core(
+def _ask_relevance(
     answer: Answer, texts: Sequence[str]
 ) -> Generator[list[Pair], list[Value], list[Value]]:
-    """Ask which statements are relevant to the question; all are to a judge of entailment."""
+    """Ask a judge which statements are relevant to the question; all if it cannot be asked."""
     if not answer.submission.tools.get_judge().answers_questions:
         return [_ONE] * len(texts)
     return (yield [Pair(answer.query, text, CORE) for text in texts])
@@ -188,7 +192,7 @@ def _ask_core(
 def _ask_support(
     texts: Sequence[str], sources: Sequence[str]
 ) -> Generator[list[Pair], list[Value], list[list[Value]]]:
-    """Ask of every statement and source whether the one supports the other."""
+    """Ask a judge whether each source supports each statement: a row per statement."""
     values = iter((yield [Pair(source, text) for text in texts for source in sources]))
     return [[next(values) for _ in sources] for _ in texts]
 
@@ -203,28 +207,28 @@ _NEEDS = (Need.STATEMENTS, Need.SEGMENTER, Need.PASSAGES, Need.JUDGE)
     unlabelled="it reads passages that are not cited, and labels cover cited ones only",
 )  # fmt: skip
 def matrices(answer: Answer) -> Asking[Matrices]:
-    """Ask which statements are relevant, and which passages support them."""
+    """Ask a judge which of an answer's statements are relevant and which passages support them."""
     statements = answer.statements
-    core = yield from _ask_core(answer, [s.text for s in statements])
+    core = yield from _ask_relevance(answer, [s.text for s in statements])
     kept = [s for s, value in zip(statements, core, strict=True) if value.high]
     n = len(answer.passages)
     sources = [premise(answer.passages, (at,), True) for at in range(n)]
     supported = yield from _ask_support([s.text for s in kept], sources)
     return Matrices(
-        [s.cited for s in kept], supported, n, sum(s.wrong for s in kept), _are_sure(core)
+        [s.cited for s in kept], supported, n, sum(s.wrong for s in kept), _are_all_known(core)
     )
 
 
-def _are_sure(values: Iterable[Value]) -> bool:
-    """Whether no question failed."""
+def _are_all_known(values: Iterable[Value]) -> bool:
+    """Whether the judge failed on none of the verdicts."""
     return all(value.low == value.high for value in values)
 
 
 @matrices.reference
 def notebook_matrices(answer: Answer) -> Asking[Matrices]:
-    """Ask the same about sentences and passages as the notebook reads them."""
+    """Ask a judge about relevance and support of sentences, as the authors' notebook does."""
     sentences = split_sentences(answer)
-    core = yield from _ask_core(answer, sentences)
+    core = yield from _ask_relevance(answer, sentences)
     kept = [s for s, value in zip(sentences, core, strict=True) if value.high]
     readable = [at for at, p in enumerate(answer.passages) if p.text.strip()]
     if not kept or not readable:
@@ -233,24 +237,24 @@ def notebook_matrices(answer: Answer) -> Asking[Matrices]:
     supported = yield from _ask_support(kept, sources)
     cited = [set(read_numbers(sentence)) for sentence in kept]
     places = [[j for j, at in enumerate(readable) if at + 1 in numbers] for numbers in cited]
-    return NotebookMatrices(places, supported, len(readable), is_sure=_are_sure(core))
+    return NotebookMatrices(places, supported, len(readable), is_sure=_are_all_known(core))
 
 
 def split_sentences(answer: Answer) -> list[str]:
-    """Split an answer into sentences with their marks."""
+    """Split an answer into sentences that keep their citation marks."""
     spans = answer.submission.tools.get_segmenter().split(answer.output)
     return [answer.output[start:end] for start, end in spans]
 
 
 def read_numbers(text: str) -> list[int]:
-    """List the numbers in square brackets, several of them between commas."""
+    """List the numbers of a text's citation marks, such as ``[1]`` or ``[1, 2]``."""
     words = (word.strip() for mark in _MARK.findall(text) for word in mark.split(","))
     return [int(word) for word in words if word.isdecimal() and len(word) < 10]
 
 
 @_declare(needs=(), missing=1.0, higher_is_better=False)
 def uncited(answer: Answer) -> float:
-    """Compute the share of the passages shown that the answer does not cite; 1 without one.
+    """Compute the share of the shown passages that an answer does not cite; 1 without any.
 
     Raises:
         CannotError: no answer was shown a passage.
@@ -263,7 +267,7 @@ def uncited(answer: Answer) -> float:
 
 @uncited.reference
 def notebook_uncited(answer: Answer) -> float | None:
-    """Compute the share of numbers up to the largest one that the answer does not cite.
+    """Compute the share of uncited numbers, up to the largest, as the authors' notebook does.
 
     Raises:
         CannotError: no answer was shown a passage.
@@ -282,13 +286,13 @@ def notebook_uncited(answer: Answer) -> float | None:
     unlabelled="it asks what bears on the question, and labels are of support",
 )  # fmt: skip
 def relevant(answer: Answer) -> Asking[Value]:
-    """Ask which statements are relevant to the question; 0 without a statement.
+    """Compute the share of an answer's statements that a judge calls relevant; 0 without any.
 
     Raises:
         CannotError: the judge decides entailment alone.
     """
     require_questions(answer.submission.tools.get_judge(), "what bears on a question")
-    return Value.mean((yield from _ask_core(answer, [s.text for s in answer.statements])))
+    return Value.mean((yield from _ask_relevance(answer, [s.text for s in answer.statements])))
 
 
 @dataclass(frozen=True)
@@ -306,14 +310,14 @@ class Opinion:
     unlabelled="it asks on which side a statement is, and labels are of support",
 )  # fmt: skip
 def opinions(answers: Answers) -> dict[AnswerKey, Opinion]:
-    """Ask which answers to questions that take a side are one-sided and sure of themselves."""
+    """Ask a judge which answers to debated questions are one-sided and overconfident."""
     texts = {answer.key: [s.text for s in answer.statements] for answer in answers}
     return _find_opinions(answers, texts)
 
 
 @opinions.reference
 def notebook_opinions(answers: Answers) -> dict[AnswerKey, Opinion]:
-    """Ask the same about answers with a relevant sentence; others are left out."""
+    """Ask a judge which answers are one-sided and overconfident, as the authors' notebook does."""
     found = _find_opinions(answers, {answer.key: split_sentences(answer) for answer in answers})
     return {key: opinion for key, opinion in found.items() if opinion is not _NO_STATEMENT}
 
@@ -321,7 +325,7 @@ def notebook_opinions(answers: Answers) -> dict[AnswerKey, Opinion]:
 def _find_opinions(
     answers: Answers, texts: Mapping[AnswerKey, Sequence[str]]
 ) -> dict[AnswerKey, Opinion]:
-    """Ask in four rounds what makes an answer one-sided and overconfident.
+    """Ask a judge, in four rounds, which answers are one-sided and overconfident.
 
     Args:
         answers: of a submission.
@@ -332,8 +336,8 @@ def _find_opinions(
     """
     judge = answers.tools.get_judge()
     require_questions(judge, "which side a statement is on")
-    judge.ask(_ask_debated(answer) for answer in answers)
-    debated = [a for a in answers if judge_pair(judge, _ask_debated(a)).high]
+    judge.ask(_make_debated_question(answer) for answer in answers)
+    debated = [a for a in answers if judge_pair(judge, _make_debated_question(a)).high]
     if not debated:
         raise CannotError("no question takes a side", code="no-gold")
     cores = {a.key: [Pair(a.query, text, CORE) for text in texts[a.key]] for a in debated}
@@ -346,17 +350,19 @@ def _find_opinions(
     judge.ask(pair for pairs in stances.values() for pair in pairs)
     sided = {
         a.key: is_one_sided([*judge.ask(stances[a.key]).values()])
-        if _are_sure(judge_pair(judge, pair) for pair in (_ask_debated(a), *cores[a.key]))
+        if _are_all_known(
+            judge_pair(judge, pair) for pair in (_make_debated_question(a), *cores[a.key])
+        )
         else UNKNOWN
         for a in debated
     }
     sure = [a for a in debated if stances[a.key] and sided[a.key].high]
-    judge.ask(_ask_confident(answer) for answer in sure)
+    judge.ask(_make_confidence_question(answer) for answer in sure)
     found = {
         a.key: Opinion(sided[a.key], NOTHING) if stances[a.key] else _NO_STATEMENT for a in debated
     }
     for answer in sure:
-        one, both = sided[answer.key], judge_pair(judge, _ask_confident(answer))
+        one, both = sided[answer.key], judge_pair(judge, _make_confidence_question(answer))
         found[answer.key] = Opinion(one, Value(one.low * both.low, one.high * both.high))
     return found
 
@@ -365,50 +371,50 @@ _NO_STATEMENT = Opinion(_ONE, _ONE)
 """Opinion of an answer without a relevant statement: the worst."""
 
 
-def _ask_debated(answer: Answer) -> Pair:
-    """Make the question whether the question of an answer takes a side."""
+def _make_debated_question(answer: Answer) -> Pair:
+    """Make the judge's question whether an answer's query takes a side."""
     return Pair(answer.query, answer.query, DEBATED)
 
 
-def _ask_confident(answer: Answer) -> Pair:
-    """Make the question how sure of itself an answer is."""
+def _make_confidence_question(answer: Answer) -> Pair:
+    """Make the judge's question how confident an answer's language is."""
     return Pair(answer.query, answer.text, CONFIDENT)
 
 
 def is_one_sided(stances: Collection[Decision]) -> Value:
-    """Decide whether statements lack one of the two sides, with bounds where the judge failed."""
+    """Decide from statements' stances whether one of two sides is missing: 0, 1 or bounds."""
     n_failed = sum(isinstance(stance, JudgeFailure) for stance in stances)
     sides = {s.support for s in stances if not isinstance(s, JudgeFailure)}
     n_lacking = len({1, -1} - sides)
     return Value(float(n_lacking > n_failed), float(n_lacking > 0))
 
 
-def _when_sure(number: Callable[[Matrices], Value]) -> Callable[[Matrices], Value]:
-    """Make the function that computes a number of matrices; open where relevance is unknown."""
-    return lambda found: number(found) if found.is_sure else UNKNOWN
+def _if_relevance_known(compute: Callable[[Matrices], Value]) -> Callable[[Matrices], Value]:
+    """Wrap a function so that its value is open where the judge failed on relevance."""
+    return lambda found: compute(found) if found.is_sure else UNKNOWN
 
 
 MEASURES = (
     matrices.measure(
         "DeepTRACE.Accuracy", "citations of relevant statements that support them",
-        mean=_when_sure(lambda m: m.accuracy()), formula="Σ C·S ÷ Σ C",
+        mean=_if_relevance_known(lambda m: m.accuracy()), formula="Σ C·S ÷ Σ C",
         edge_cases="nothing cited: 0. `reference`: 1; citations out of range are left out",
         citation_quality=CitationQuality(
             "precision", "Each citation of a relevant statement is asked about alone.",
             "Their notebook takes an answer without citations for fully accurate.")),
     matrices.measure(
         "DeepTRACE.Thoroughness", "passages that support a relevant statement and are cited there",
-        mean=_when_sure(lambda m: m.thoroughness()), formula="Σ C·S ÷ Σ S",
+        mean=_if_relevance_known(lambda m: m.thoroughness()), formula="Σ C·S ÷ Σ S",
         edge_cases="nothing supported: 0",
         citation_quality=CitationQuality(
             "recall", "Every passage that supports a statement ought to be cited there.")),
     matrices.measure(
         "DeepTRACE.Unsupported", "relevant statements that no passage supports",
-        mean=_when_sure(lambda m: m.unsupported()), higher_is_better=False,
+        mean=_if_relevance_known(lambda m: m.unsupported()), higher_is_better=False,
         formula="rows of S without a 1 ÷ rows", edge_cases="no statement: 1"),
     matrices.measure(
         "DeepTRACE.Necessity", "passages that are needed to support what is supported",
-        mean=_when_sure(lambda m: m.necessity()),
+        mean=_if_relevance_known(lambda m: m.necessity()),
         formula="size of the smallest set of passages that supports every supported statement ÷ "
         "passages", edge_cases="nothing supported: 0"),
     uncited.measure(

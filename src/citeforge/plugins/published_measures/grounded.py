@@ -38,10 +38,10 @@ _GARAGE = "Sorodoc et al. 2025 (GaRAGe, arXiv 2506.07671)"
 ELIGIBLE, FACT_STATED = "llm-eligible", "llm-fact-stated"
 
 
-def _is_grounded(
+def _judge_groundedness(
     answer: Answer, texts: Sequence[str], passages: Sequence[Passage]
 ) -> Generator[list[Pair], list[Value], Value]:
-    """Ask the judge whether passages together support all statements that need support."""
+    """Ask the judge whether the passages together support all statements of fact (0 or 1)."""
     source = premise(passages, range(len(passages)), True)
     values = dict(zip(texts, (yield [Pair(source, text) for text in texts]), strict=True))
     if answer.submission.tools.get_judge().answers_questions:
@@ -54,7 +54,7 @@ def _is_grounded(
 
 
 def _score(answer: Answer, is_adjusted: bool, only_relevant: bool) -> Asking[Value]:
-    """Decide whether an answer does what was asked, if that counts, and is grounded.
+    """Decide whether an answer is grounded and, if ``is_adjusted``, does what was asked.
 
     Args:
         answer: the answer.
@@ -81,14 +81,14 @@ def _score(answer: Answer, is_adjusted: bool, only_relevant: bool) -> Asking[Val
         (eligible,) = yield [Pair(answer.query, answer.text, ELIGIBLE)]
     if not eligible.high:
         return NOTHING
-    grounded = yield from _is_grounded(answer, texts, passages)
+    grounded = yield from _judge_groundedness(answer, texts, passages)
     return Value(eligible.low * grounded.low, eligible.high * grounded.high)
 
 
-def _measure(
+def _declare(
     name: str, definition: str, formula: str, is_adjusted: bool, only_relevant: bool
 ) -> Measure:
-    """Declare a measure of grounded answers, with a group of its own for what it asks."""
+    """Declare a measure of grounded answers, with the judge questions that it needs."""
     needs = [Need.SEGMENTER, Need.PASSAGES, Need.JUDGE, *([Need.GOLD] if only_relevant else [])]
     context = " and relevant passages" if only_relevant else ""
     group = per_answer(
@@ -105,12 +105,12 @@ def _measure(
 _ALL = "1 if the passages together entail each statement that states a fact"
 _RELEVANT = "the same with the relevant passages alone"
 MEASURES = (
-    _measure("Grounded", "answers that do what was asked and that the passages support in full",
+    _declare("Grounded", "answers that do what was asked and that the passages support in full",
              f"{_ALL}, and the answer does what was asked, else 0", True, False),
-    _measure("Grounded.Unadjusted", "answers that the passages support in full",
+    _declare("Grounded.Unadjusted", "answers that the passages support in full",
              f"{_ALL}, else 0", False, False),
-    _measure("Grounded.RAF", "answers that do what was asked and that relevant passages support "
+    _declare("Grounded.RAF", "answers that do what was asked and that relevant passages support "
              "in full", f"{_RELEVANT}, and the answer does what was asked", True, True),
-    _measure("Grounded.uRAF", "answers that relevant passages support in full", _RELEVANT, False,
+    _declare("Grounded.uRAF", "answers that relevant passages support in full", _RELEVANT, False,
              True),
 )  # fmt: skip

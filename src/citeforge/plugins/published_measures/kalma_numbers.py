@@ -24,13 +24,13 @@ from citeforge.plugins.published_measures.quantities import Quantities, read_qua
     "kalma_numbers", reads="triples", needs=(Need.SEGMENTER,), source="ours", reads_labels=False
 )
 def numbers(inputs: KalmaInputs) -> dict[AnswerKey, NumberCounts]:
-    """Count the numbers of answers that the triples cited for them have."""
+    """Count, per answer, its numbers (quantities) and those in the triples it cites."""
     return {(run, r.row): _count_numbers(inputs, r) for run, r in inputs.items()}
 
 
 def _count_numbers(inputs: KalmaInputs, answer: ParsedAnswer) -> NumberCounts:
-    """Count the numbers of one answer; a missing answer has one, which is not found."""
-    if answer.is_missing:
+    """Count an answer's numbers (quantities), and those in its cited and shown triples."""
+    if answer.is_missing:  # it counts as one number that is not found
         return NumberCounts(0, 0, 1, 0)
     every = Quantities("\n".join(triple.value for triple in answer.shown.triples))
     return count_found(every, (

@@ -72,7 +72,7 @@ class CitationGrades:
     unlabelled="labels are not in its grades, nor do they say which statements need a citation",
 )  # fmt: skip
 def grades(answer: Answer) -> Asking[CitationGrades]:
-    """Grade all statements and citations of an answer."""
+    """Let the judge grade an answer's statements (recall) and citations (precision)."""
     statements = _read_statements(answer)
     texts = [premise_text(passage, strict=True) for passage in answer.passages]
     together = [premise(answer.passages, s.cited, strict=True) for s in statements]
@@ -83,7 +83,7 @@ def grades(answer: Answer) -> Asking[CitationGrades]:
 
 @grades.reference
 def reference_grades(answer: Answer) -> Asking[CitationGrades]:
-    """Grade the first statements of an answer, as the authors' code does."""
+    """Let the judge grade an answer's first 40 statements, as the authors' code does."""
     if answer.is_missing:
         return None
     statements = _read_statements(answer)[:REFERENCE_STATEMENTS]
@@ -93,7 +93,7 @@ def reference_grades(answer: Answer) -> Asking[CitationGrades]:
 
 
 def _read_statements(answer: Answer) -> list[CitedStatement]:
-    """Read the statements of an answer as ``strict`` does.
+    """Split an answer into statements with citations, by the protocol ``strict``.
 
     Raises:
         CannotError: no answer was shown a passage.
@@ -106,7 +106,7 @@ def _grade(
     answer: Answer, statements: Sequence[CitedStatement], texts: Sequence[str],
     together: Sequence[str], n_wrong: int,
 ) -> Asking[CitationGrades]:  # fmt: skip
-    """Ask the judge about statements and citations of an answer, and average its grades.
+    """Let the judge grade an answer's statements and citations, and average the grades.
 
     Args:
         answer: the answer.
@@ -129,14 +129,14 @@ def _grade(
 
 
 def _name_counter(tools: ScoringTools, protocol: str) -> str:
-    """Name what is counted, words or the tokens of a tokenizer, for signatures."""
+    """Write the score signature's option: what lengths count, words or a tokenizer's tokens."""
     tokenizer = tools.options.tokenizer
     return f"tokens {'words' if tokenizer is None else sign_model(tokenizer)}"
 
 
 @cache
 def _load_counter(tokenizer: str | None) -> Callable[[str], int]:
-    """Load the function that counts the tokens of a text, or its words.
+    """Load the function that counts a text's tokens by a tokenizer; its words if None.
 
     Raises:
         CannotError: there is no such tokenizer.
@@ -156,7 +156,7 @@ def _load_counter(tokenizer: str | None) -> Callable[[str], int]:
     source="Zhang et al. 2024 (LongCite), section 3",
 )  # fmt: skip
 def lengths(answer: Answer) -> list[int]:
-    """Count the tokens of the passage of each citation."""
+    """Count the tokens (or words) of the cited passage, per citation of an answer."""
     count = _load_counter(answer.submission.tools.options.tokenizer)
     statements = _read_statements(answer)
     return [count(answer.passages[c].text) for s in statements for c in s.cited]

@@ -56,7 +56,7 @@ class Outcome:
 
 @per_submission(FAMILY, needs=(Need.BENCHMARK, Need.CONTEXTS), source=_SOURCE, requires=_NEEDED)
 def outcomes(answers: Answers) -> ByAnswer[Outcome]:
-    """Find out of each query whether the answers in the three context sets are right.
+    """Decide per query which of the answers without, with noisy, with right passages are right.
 
     Raises:
         CannotError: one of the sets is not answered, or is the one that is scored; or no query has
@@ -83,7 +83,7 @@ def outcomes(answers: Answers) -> ByAnswer[Outcome]:
 
 
 def _find_oracle(answers: Answers) -> str:
-    """Find the context set with the right passages alone, among those that are answered.
+    """Find the answered context set that shows relevant passages alone: its name.
 
     Raises:
         CannotError: says which set is not answered, and how it is added.
@@ -114,40 +114,40 @@ def _find_oracle(answers: Answers) -> str:
 
 
 def _by_key(answers: Answers) -> Callable[[AnswerKey], Answer | None]:
-    """Make the function that gets the answer of a run and query; of the only run, if one."""
+    """Make the function that finds an answer by run and query (of the only run, if one)."""
     by_key = {answer.key: answer for answer in answers}
     only = len(answers.runs) == 1
     return lambda key: by_key.get((0, key[1]) if only else key)
 
 
 def _is_right(answer: Answer, gold: list[str]) -> bool:
-    """Whether a short answer is in the text of an answer."""
+    """Whether an answer's text has one of the gold short answers."""
     return AnswerText(answer.text).contains_any(gold)
 
 
 def _is_right_by_authors(answer: Answer, gold: list[str]) -> bool:
-    """Whether the letters of a short answer are anywhere in the raw answer."""
+    """Whether an answer's raw text has a gold short answer as a substring, in any case."""
     output = answer.output.lower()
     return any(text.lower() in output for text in gold)
 
 
 def _vulnerable(o: Outcome) -> float:
-    """Whether noise makes an answer wrong that is right with the right passages."""
+    """Whether a query is answered right with relevant passages alone, wrong with noise."""
     return float(o.is_missing or (o.oracle and not o.mixed))
 
 
 def _acceptable(o: Outcome) -> float:
-    """Whether an answer is right with noise, and with the right passages."""
+    """Whether a query is answered right with noise, and with relevant passages alone."""
     return float(not o.is_missing and o.oracle and o.mixed)
 
 
 def _insensitive(o: Outcome) -> float:
-    """Whether an answer is wrong without passages, and with the right ones."""
+    """Whether a query is answered wrong without passages, and with relevant ones alone."""
     return float(o.is_missing or not (o.oracle or o.base))
 
 
 def _misread(o: Outcome) -> float:
-    """Whether an answer is right without passages, and wrong with the right ones."""
+    """Whether a query is answered right without passages, wrong with relevant ones alone."""
     return float(o.is_missing or (o.base and not o.oracle))
 
 

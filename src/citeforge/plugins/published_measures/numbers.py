@@ -51,7 +51,7 @@ class NumberCounts:
     missing=NumberCounts(0, 0, 1, 0),
 )  # fmt: skip
 def numbers(answer: Answer) -> NumberCounts:
-    """Count the numbers of an answer that its passages have.
+    """Count an answer's numbers (quantities), and those in its cited and shown passages.
 
     Raises:
         CannotError: no answer was shown a passage.
@@ -70,18 +70,18 @@ def numbers(answer: Answer) -> NumberCounts:
 
 
 def count_found(
-    every: Quantities, statements: Iterable[tuple[Sequence[Quantity], Quantities]]
+    shown_numbers: Quantities, statements: Iterable[tuple[Sequence[Quantity], Quantities]]
 ) -> NumberCounts:
-    """Count the numbers of an answer that are found in what it cites, and in what was shown.
+    """Count an answer's numbers that its cited passages have, and that the shown ones have.
 
     Args:
-        every: numbers of all that was shown.
+        shown_numbers: numbers of all that was shown.
         statements: numbers of each statement, with the numbers of what it cites.
     """
     cited = shown = total = 0
     for found, own in statements:
         cited += sum(quantity in own for quantity in found)
-        shown += sum(quantity in every for quantity in found)
+        shown += sum(quantity in shown_numbers for quantity in found)
         total += len(found)
     return NumberCounts(cited, shown, total, total)
 

@@ -41,14 +41,14 @@ class Places:
 
 @per_answer("placement", needs=(Need.SEGMENTER,), source="ours", reads_labels=False)
 def places(answer: Answer) -> Places | None:
-    """Count citations by statement and by paragraph; None without a statement."""
+    """Count an answer's citations by statement and by place in paragraphs; None if empty."""
     grammar, segmenter = answer.submission.grammar, answer.submission.tools.get_segmenter()
     statements = split_statements(answer.output, grammar, segmenter, answer.n_shown).statements
     return count_places(answer.output, statements) if statements else None
 
 
 def count_places(output: str, statements: Sequence[Statement]) -> Places:
-    """Count the citations of statements, and those at the end of paragraphs."""
+    """Count an answer's citations: per statement, in paragraphs, and at their ends."""
     breaks = [line.start() for line in _LINE.finditer(output) if _ends_paragraph(line[0])]
     paragraphs = [sum(at <= s.spans[0][0] for at in breaks) for s in statements]
     sizes, cited = Counter(paragraphs), [len(set(s.numbers)) for s in statements]

@@ -35,14 +35,14 @@ class Quantities:
     """All numbers of a text, to look up those of others."""
 
     def __init__(self, text: str) -> None:
-        """Read the numbers of a text, those in words that may be no number included."""
+        """Index the numbers of a text, words that may be numbers ("one", "second") included."""
         self._units: dict[Key, list[frozenset[str]]] = {}
         for quantity in read_quantities(text, only_sure=False):
-            for key in {k for held in quantity.token.held for k in _wider_keys(held)}:
+            for key in {k for held in quantity.token.held for k in _list_lookup_keys(held)}:
                 self._units.setdefault(key, []).append(quantity.units)
 
     def __contains__(self, quantity: Quantity) -> bool:
-        """Whether the text has a number, with its unit or without one; of a range, both ends."""
+        """Whether the text has a number with a compatible unit; of a range, both ends."""
         keys = quantity.token.keys
         if any(self._has(key, quantity.units) for key in keys):
             return True
@@ -50,10 +50,10 @@ class Quantities:
         return any(all(self._has(end, quantity.units) for end in pair) for pair in ends)
 
     def _has(self, key: object, units: frozenset[str]) -> bool:
-        """Whether a value is in the text with one of some units, or with none on either side."""
+        """Whether the text has a number (its key) with one of the units, or one side has none."""
         # A rank is found as a number, but a date not as its day alone.
         is_date = isinstance(key, tuple) and key[0] == "date"
-        wider = [k for k in _wider_keys(key) if not is_date or k == key]
+        wider = [k for k in _list_lookup_keys(key) if not is_date or k == key]
         readings = [k for k in wider if k in self._units]
         return any(
             not units or not there or units & there
@@ -63,7 +63,7 @@ class Quantities:
 
 
 def read_quantities(text: str, *, only_sure: bool) -> list[Quantity]:
-    """List the numbers of a text in order.
+    """List the numbers (quantities with units) of a text, in order.
 
     Digits are read by the customs of several languages, dates with the names of months in eight;
     words of numbers in English.
@@ -75,29 +75,29 @@ def read_quantities(text: str, *, only_sure: bool) -> list[Quantity]:
     text = _MONEY_SIZE.sub(lambda m: m[1] + _SIZES[m[2].lower()], join_squares(text))
     main = tokenize(fold(number_words_in_digits(text, only_sure=only_sure))).main
     return [
-        Quantity(token, _unit_at(main, at + 1))
+        Quantity(token, _find_units(main, at + 1))
         for at, token in enumerate(main)
         if isinstance(token, Token) and has_digits(token)
     ]
 
 
-def _unit_at(main: list[str | Token], at: int) -> frozenset[str]:
-    """Get the units that the token at a position may name; empty if it names none."""
+def _find_units(main: list[str | Token], at: int) -> frozenset[str]:
+    """Get the units of measurement that the token at a position may name; empty if none."""
     word = main[at] if at < len(main) else None
-    return _units().get(word, frozenset()) if isinstance(word, str) else frozenset()
+    return _load_units().get(word, frozenset()) if isinstance(word, str) else frozenset()
 
 
 @cache
-def _units() -> dict[str, frozenset[str]]:
-    """Map spellings of units, folded, to the units that they may mean."""
+def _load_units() -> dict[str, frozenset[str]]:
+    """Map normalised spellings of units of measurement to the units that they may mean."""
     return {
         fold(spelling).lstrip("°"): frozenset(f"{kind}:{unit}" for kind, unit in meant)
         for spelling, meant in word_lists().units.items()
     }
 
 
-def _wider_keys(key: object) -> Iterator[Key]:
-    """Yield the keys under which a value is found: of "12th" also 12, of a date also its day."""
+def _list_lookup_keys(key: object) -> Iterator[Key]:
+    """Yield the keys to look up a number under: of "12th" also 12, of a date also its day."""
     if isinstance(key, int | str) or not isinstance(key, tuple):
         yield key  # type: ignore[misc]
         return

@@ -21,23 +21,23 @@ ABSENCE = "llm-absence"
 
 
 def need_pair(answer: Answer, statement: str) -> Pair:
-    """Make the question whether a statement of an answer needs a citation."""
+    """Make the judge's question whether a statement of an answer needs a citation."""
     markers = answer.submission.grammar.parse(answer.output, answer.n_passages).markers
     text = without_markers(answer.output, markers)
     return Pair(f"Question: {answer.query}\n\nAnswer: {text}", statement, NEED)
 
 
 def read_levels(judge: JudgeSession, pairs: Sequence[Pair]) -> list[Value]:
-    """Get the judge's level of support, from 0 to 1, of pairs that it was asked about."""
+    """Get the judge's support of each hypothesis by its premise, as values in [0, 1]."""
     decisions = judge.ask(pairs)
     return [level_value(decisions[pair]) for pair in pairs]
 
 
 def sign_questions(*names: str) -> Callable[[ScoringTools, str], str | None]:
-    """Make the function that names the prompts of questions in signatures, where they are asked."""
+    """Make the function that writes the named judge questions into score signatures."""
 
     def option(tools: ScoringTools, protocol: str) -> str | None:
-        """Name the questions with hashes of their prompts; None without an LLM judge."""
+        """Write the questions' names with hashes of their prompts; None without an LLM judge."""
         if tools.judge is None or not tools.judge.answers_questions:
             return None
         return " ".join(map(question_version, names))
@@ -45,19 +45,19 @@ def sign_questions(*names: str) -> Callable[[ScoringTools, str], str | None]:
     return option
 
 
-def require_questions(judge: JudgeSession, about: str) -> None:
-    """Raise an error if a judge decides entailment alone, and cannot be asked about something else.
+def require_questions(judge: JudgeSession, topic: str) -> None:
+    """Raise an error if a judge answers no questions other than entailment.
 
     Args:
         judge: the judge.
-        about: what the question is, for the message.
+        topic: what the question is, for the message.
 
     Raises:
         CannotError: it cannot.
     """
     if not judge.answers_questions:
         raise CannotError(
-            f"{judge.judge.signature} decides entailment alone, and not {about}: name an LLM, "
+            f"{judge.judge.signature} decides entailment alone, and not {topic}: name an LLM, "
             "--judge openai:MODEL or vllm:MODEL",
             code="missing-judge",
         )

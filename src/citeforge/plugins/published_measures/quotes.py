@@ -65,7 +65,7 @@ class QuoteCounts:
     missing=QuoteCounts(0, 0, 1, 0, (0, 1)),
 )  # fmt: skip
 def quotes(answer: Answer) -> QuoteCounts:
-    """Count the quotations of an answer that its passages have.
+    """Count an answer's quotations, and those in its cited and shown passages.
 
     Raises:
         CannotError: no answer was shown a passage.
@@ -79,7 +79,7 @@ def quotes(answer: Answer) -> QuoteCounts:
 
 
 def _read_quotations(answer: Answer) -> Iterator[tuple[list[str], set[int]]]:
-    """Yield (parts in folded words, passages cited for it) of each quotation of an answer."""
+    """Yield (parts as normalised words, positions of passages cited for it) of each quotation."""
     inputs = answer.submission
     statements = split_statements(
         answer.output, inputs.grammar, inputs.tools.get_segmenter(), answer.n_shown
@@ -94,12 +94,12 @@ def _read_quotations(answer: Answer) -> Iterator[tuple[list[str], set[int]]]:
 
 
 def _words(text: str) -> list[str]:
-    """Split a text into words, equal in any case; in scripts without spaces each sign is one."""
+    """Split a text into normalised words; in scripts without spaces each character is one."""
     return bare_words(separate_signs(fold(text)))
 
 
 def _has_parts(source: str, parts: Sequence[str]) -> bool:
-    """Whether words, between blanks, have the parts of a quotation, one after the other."""
+    """Whether a text of normalised words contains the parts of a quotation, in order."""
     at = 0
     for part in parts:
         at = source.find(f" {part} ", at)
@@ -111,7 +111,7 @@ def _has_parts(source: str, parts: Sequence[str]) -> bool:
 
 @quotes.reference
 def reference_quotes(answer: Answer) -> QuoteCounts:
-    """Count the quoted spans of an answer that ragas finds in the passages shown.
+    """Count an answer's quoted spans, and those in the shown passages, as ragas does.
 
     Raises:
         CannotError: no answer was shown a passage.
@@ -125,15 +125,15 @@ def reference_quotes(answer: Answer) -> QuoteCounts:
 def _count_spans(
     pattern: re.Pattern[str], output: str, passages: Sequence[Passage]
 ) -> tuple[int, int]:
-    """Count the quoted spans that the joined passages have, and all, as ragas does."""
+    """Count quoted spans as ragas does: (those that the joined passages have, all)."""
     spans = [span for found in pattern.findall(output) if (span := found.strip())]
-    spans = [_squeeze(span) for span in spans if len(span.split()) >= _LEAST_WORDS]
-    source = _squeeze(" ".join(p.text for p in passages))
+    spans = [_normalise(span) for span in spans if len(span.split()) >= _LEAST_WORDS]
+    source = _normalise(" ".join(p.text for p in passages))
     return sum(span in source for span in spans), len(spans)
 
 
-def _squeeze(text: str) -> str:
-    """Make white space single blanks, and letters small."""
+def _normalise(text: str) -> str:
+    """Normalise a text as ragas does: single spaces, lower case."""
     return re.sub(r"\s+", " ", text).strip().lower()
 
 

@@ -78,8 +78,8 @@ class TrustAnswer:
     precision: Value | None = None
 
 
-def _signed_refusals(tools: ScoringTools, protocol: str) -> str:
-    """Name what decides whether an answer refuses, for score signatures."""
+def _make_signature_option(tools: ScoringTools, protocol: str) -> str:
+    """Write the score signature's option: the rules or phrase that detect refusals."""
     if protocol == "strict":
         return SIGNED_RULES or ""
     return f"refusal={sha256(tools.wording(REFUSAL).encode()).hexdigest()[:8]}"
@@ -87,27 +87,27 @@ def _signed_refusals(tools: ScoringTools, protocol: str) -> str:
 
 @per_submission(
     FAMILY, needs=(Need.GOLD, Need.PASSAGES, Need.JUDGE_IF_ANY, Need.BENCHMARK), source=SOURCE,
-    requires=_GOLD, options=_signed_refusals, counts_unanswerable=True,
+    requires=_GOLD, options=_make_signature_option, counts_unanswerable=True,
 )  # fmt: skip
 def answered(answers: Answers) -> dict[AnswerKey, TrustAnswer]:
-    """Read which answers refuse, and how correct the others are."""
-    return _read_answers(answers, _find_gold(answers))
+    """Decide which answers refuse, and how correct the others are (Trust-Score)."""
+    return _assess_answers(answers, _find_gold(answers))
 
 
 @per_submission(
     FAMILY, needs=(Need.GOLD, Need.PASSAGES, Need.STATEMENTS, Need.SEGMENTER, Need.JUDGE,
                    Need.BENCHMARK),
-    source=SOURCE, requires=f"{_GOLD}, a judge", options=_signed_refusals,
+    source=SOURCE, requires=f"{_GOLD}, a judge", options=_make_signature_option,
     counts_unanswerable=True,
 )  # fmt: skip
 def cited(answers: Answers) -> dict[AnswerKey, TrustAnswer]:
-    """Read refusals and correctness, and judge the citations of answers that do not refuse."""
+    """Decide which answers refuse, and how correct and well cited the others are."""
     strict, found = answers.protocol == "strict", _find_gold(answers)
-    read = _read_answers(answers, found)
+    read = _assess_answers(answers, found)
     judged = [answer for answer in answers if answer.key in read and read[answer.key].is_judged]
 
     def is_needed(item: AnswerItem, passage: int, others: tuple[int, ...]) -> bool:
-        """Whether a passage has a piece of gold that another cited one has, too."""
+        """Whether a cited passage has a gold answer that another cited one has, too."""
         assert isinstance(item, Answer)
         held = found[item.key]
         return any(h and any(held[o][i] for o in others) for i, h in enumerate(held[passage]))
@@ -129,13 +129,13 @@ def cited(answers: Answers) -> dict[AnswerKey, TrustAnswer]:
 
 
 def _gold_pieces(answer: Answer) -> Sequence[Gold]:
-    """List the pieces of gold that an answer's passages may have: of the first kind there is."""
+    """List the gold of an answer's query: short answers, else a list, else claims."""
     gold = answer.gold
     return gold.qa_pairs or gold.answer_lists or gold.claims
 
 
 def _find_gold(answers: Answers) -> dict[AnswerKey, list[list[bool]]]:
-    """Find the pieces of gold in every passage of each answer with gold: a row per passage.
+    """Find, per answer, which gold answers each passage has: a row per passage of booleans.
 
     Answers to queries that nothing in the benchmark answers have rows of no pieces.
 
@@ -175,16 +175,16 @@ def _find_gold(answers: Answers) -> dict[AnswerKey, list[list[bool]]]:
 
 
 def _passage_text(passage: Passage, strict: bool, is_premise: bool) -> str:
-    """Write a passage as it is searched for gold, or shown to the judge."""
+    """Join a passage's texts to search for gold answers, or as the judge's premise."""
     if strict:
         return premise_of(passage.title, passage.text)
     return f"{passage.title} {passage.text}" if is_premise else passage.text
 
 
-def _read_answers(
+def _assess_answers(
     answers: Answers, found: Mapping[AnswerKey, list[list[bool]]]
 ) -> dict[AnswerKey, TrustAnswer]:
-    """Read refusals and correctness of the answers with gold.
+    """Decide, per answer with gold, whether it refuses and how correct it is.
 
     Raises:
         CannotError: all queries are answerable, or none is (``strict``).
@@ -201,9 +201,9 @@ def _read_answers(
     rows = [answer for answer in answers if answer.key in held]
     correct = _score_answers(rows, held)
     return {
-        a.key: _read_answer(a, any(held[a.key]), correct[a.key])
+        a.key: _assess_strictly(a, any(held[a.key]), correct[a.key])
         if strict
-        else _read_as_authors(a, any(held[a.key]), correct[a.key])
+        else _assess_as_authors(a, any(held[a.key]), correct[a.key])
         for a in rows
     }
 
@@ -211,13 +211,13 @@ def _read_answers(
 def _score_answers(
     rows: Sequence[Answer], held: Mapping[AnswerKey, list[bool]]
 ) -> dict[AnswerKey, Value]:
-    """Score the answers to answerable queries by the gold that their passages have."""
+    """Score answers' correctness by the gold that their passages have; 0 if none has any."""
     golds = {
         a.key: [g for g, has in zip(_gold_pieces(a), held[a.key], strict=True) if has]
         for a in rows if any(held[a.key])
     }  # fmt: skip
     claims = {
-        a.key: [Pair(_text_of(a), g.text or "") for g in golds[a.key]]
+        a.key: [Pair(_get_text(a), g.text or "") for g in golds[a.key]]
         for a in rows if a.key in golds and _gold_pieces(a) == a.gold.claims
     }  # fmt: skip
     if claims:
@@ -230,29 +230,29 @@ def _score_answers(
     return {
         a.key: NOTHING if a.key not in golds
         else values[a.key] if a.key in claims
-        else Value.exact(_match(a, golds[a.key]))
+        else Value.exact(_score_short_answers(a, golds[a.key]))
         for a in rows
     }  # fmt: skip
 
 
-def _match(answer: Answer, golds: Sequence[Gold]) -> float:
-    """Score an answer by short answers: the share that it has, or F1-5 of its list."""
+def _score_short_answers(answer: Answer, golds: Sequence[Gold]) -> float:
+    """Score an answer by gold short answers: the share that it has, or F1-5 of a list."""
     strict = answer.submission.protocol == "strict"
     if answer.gold.qa_pairs:
-        hits = find_answers(_text_of(answer), golds, strict=strict)
+        hits = find_answers(_get_text(answer), golds, strict=strict)
         return sum(hits) / len(hits)
-    listed = score_list(answer, golds) if strict else score_reference_list(_text_of(answer), golds)
+    listed = score_list(answer, golds) if strict else score_reference_list(_get_text(answer), golds)
     return listed.f15 if listed else 0.0
 
 
-def _text_of(answer: Answer) -> str:
-    """Get an answer's text without marks; in ``reference`` of all its lines."""
+def _get_text(answer: Answer) -> str:
+    """Get an answer's text without citation marks, as its protocol reads it."""
     is_strict = answer.submission.protocol == "strict"
     return answer.text if is_strict else reference_clean(answer.output)
 
 
-def _read_answer(answer: Answer, is_answerable: bool, correct: Value) -> TrustAnswer:
-    """Read an answer by the rules of ``strict``: one that says nothing has the worst of all."""
+def _assess_strictly(answer: Answer, is_answerable: bool, correct: Value) -> TrustAnswer:
+    """Assess an answer's refusal and correctness by ``strict``; an empty one is worst."""
     if answer.is_missing or not answer.text.strip():
         return TrustAnswer(is_answerable, is_answerable, True, True, NOTHING)
     refused = refuses(answer, answer.submission.grammar)
@@ -260,11 +260,11 @@ def _read_answer(answer: Answer, is_answerable: bool, correct: Value) -> TrustAn
     return TrustAnswer(is_answerable, refused, not refused, not refused, own)
 
 
-def _read_as_authors(answer: Answer, is_answerable: bool, correct: Value) -> TrustAnswer:
-    """Read an answer as the authors' code does, which asks for refusals with marks and without.
+def _assess_as_authors(answer: Answer, is_answerable: bool, correct: Value) -> TrustAnswer:
+    """Assess an answer's refusal and correctness as the authors' code does.
 
-    One that refuses without them has 0. Whether it counts as answered is read with them for short
-    answers, and without them for claims.
+    An answer that refuses without citation marks has correctness 0. Whether it counts as answered
+    is read with them for short answers, and without them for claims.
     """
     phrase = answer.submission.tools.wording(REFUSAL)
     refused = is_near_refusal(answer.output, phrase)
@@ -275,9 +275,9 @@ def _read_as_authors(answer: Answer, is_answerable: bool, correct: Value) -> Tru
 
 
 def is_near_refusal(text: str, phrase: str) -> bool:
-    """Whether a stretch of a text is nearly a phrase, as fuzzywuzzy's partial ratio has it.
+    """Whether part of a text nearly equals a refusal phrase, by fuzzywuzzy's partial ratio.
 
-    Of a stretch at each common block of both texts, the similarity by insertions and deletions.
+    It compares the text from the start of each common block, by insertions and deletions.
 
     Raises:
         CannotError: rapidfuzz is not installed.
@@ -330,38 +330,38 @@ class Part:
         means: of an answer, what it adds to the sum of each mean, and whether it is counted; two
             means for each F1.
         shares: weight of each F1.
-        own: value of the answer's query alone, for reports; None where it has none.
+        per_query: value of a single answer, for reports; None where it has none.
     """
 
     means: Callable[[TrustAnswer], Sequence[tuple[Value, bool]]]
     shares: tuple[float, ...]
-    own: Callable[[TrustAnswer], Value | None]
+    per_query: Callable[[TrustAnswer], Value | None]
 
     def sample(self, answers: ByAnswer[TrustAnswer]) -> Sample:
-        """Make the sample of all answers, with bounds where the judge failed."""
+        """Make the Trust-Score sample of all answers, with bounds where the judge failed."""
         low, high = self._sample(answers, 0), self._sample(answers, 1)
         same = np.array_equal(low.sums, high.sums)
         return low if same else replace(low, upper=high)
 
     def _sample(self, answers: ByAnswer[TrustAnswer], bound: int) -> Sample:
-        """Make the sample of the lowest values (0), or of the highest (1)."""
+        """Make the Trust-Score sample from the lowest (``bound`` 0) or highest (1) values."""
         sums = np.zeros((*answers.shape, 4 * len(self.shares)))
         values = np.full(answers.shape, np.nan)
         for key, answer in answers.items():
             means = self.means(answer)
-            sums[key] = [n for v, counts in means for n in (_ends(v)[bound] * counts, counts)]
-            if (own := self.own(answer)) is not None:
-                values[key] = _ends(own)[bound]
+            sums[key] = [n for v, counts in means for n in (_get_bounds(v)[bound] * counts, counts)]
+            if (value := self.per_query(answer)) is not None:
+                values[key] = _get_bounds(value)[bound]
         return F1Sample(sums, values, always=True, shares=self.shares)
 
 
-def _ends(value: Value) -> tuple[float, float]:
-    """Get both bounds of a value."""
+def _get_bounds(value: Value) -> tuple[float, float]:
+    """Get the (low, high) bounds of a value."""
     return value.low, value.high
 
 
 def _refusal_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
-    """List an answer's share in precision and recall of refusals, and of answers."""
+    """List an answer's (value, counts) in four means: P and R of refusing, P and R of answering."""
     refused, right = a.refuses and not a.is_answerable, a.is_answerable and not a.refuses
     rows = ((refused, a.refuses), (refused, not a.is_answerable),
             (right, not a.refuses), (right, a.is_answerable))  # fmt: skip
@@ -369,45 +369,45 @@ def _refusal_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
 
 
 def _correct_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
-    """List an answer's share in the correctness of answers, and of answerable queries."""
+    """List an answer's (correctness, counts) in the means over answered and answerable queries."""
     return [(a.correct, a.is_answered), (a.correct, a.is_answerable)]
 
 
 def _citation_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
-    """List an answer's share in precision and recall of citations."""
+    """List an answer's (value, counts) in the means of citation precision and recall."""
     return [(v or NOTHING, a.is_judged and v is not None) for v in (a.precision, a.recall)]
 
 
-def _own_refusal(a: TrustAnswer) -> Value:
-    """Whether an answer refuses exactly where it should."""
+def _refusal_value(a: TrustAnswer) -> Value:
+    """Decide whether an answer refuses exactly if its query is not answerable (0 or 1)."""
     return Value.exact(float(a.refuses != a.is_answerable))
 
 
-def _own_correct(a: TrustAnswer) -> Value | None:
-    """Get the correctness of an answer that counts."""
+def _correct_value(a: TrustAnswer) -> Value | None:
+    """Get an answer's correctness; None if it neither answered nor is answerable."""
     return a.correct if a.is_answered or a.is_answerable else None
 
 
-def _own_citations(a: TrustAnswer) -> Value | None:
-    """Compute F1 of an answer's own citations; None where they are not judged."""
+def _citation_value(a: TrustAnswer) -> Value | None:
+    """Compute the F1 of an answer's citations; None if they are not judged."""
     if a.precision is None or a.recall is None:
         return None
-    p, r = (np.array(_ends(v)) for v in (a.precision, a.recall))
+    p, r = (np.array(_get_bounds(v)) for v in (a.precision, a.recall))
     return Value(*harmonic(p, r).tolist())
 
 
-def _own_score(a: TrustAnswer) -> Value:
-    """Average what an answer has of the three parts."""
-    parts = [_own_refusal(a), _own_correct(a), _own_citations(a)]
+def _trust_value(a: TrustAnswer) -> Value:
+    """Average an answer's values of refusal, correctness and citations, where defined."""
+    parts = [_refusal_value(a), _correct_value(a), _citation_value(a)]
     return Value.mean([part for part in parts if part is not None])
 
 
-REFUSALS = Part(_refusal_means, (1 / 2, 1 / 2), _own_refusal)
-CORRECT = Part(_correct_means, (1.0,), _own_correct)
-CITATIONS = Part(_citation_means, (1.0,), _own_citations)
+REFUSALS = Part(_refusal_means, (1 / 2, 1 / 2), _refusal_value)
+CORRECT = Part(_correct_means, (1.0,), _correct_value)
+CITATIONS = Part(_citation_means, (1.0,), _citation_value)
 SCORE = Part(
     lambda a: [*_refusal_means(a), *_correct_means(a), *_citation_means(a)],
-    (1 / 6, 1 / 6, 1 / 3, 1 / 3), _own_score,
+    (1 / 6, 1 / 6, 1 / 3, 1 / 3), _trust_value,
 )  # fmt: skip
 MEASURES = (
     cited.measure(
