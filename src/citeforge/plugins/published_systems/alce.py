@@ -10,7 +10,11 @@ from citeforge.plugins.published_systems.alce_options import (
     SearchOptions,
     ShotOptions,
 )
-from citeforge.plugins.published_systems.alce_prompts import closed_book, short_versions, vanilla
+from citeforge.plugins.published_systems.alce_prompts import (
+    closed_book,
+    condensed_passages,
+    vanilla,
+)
 from citeforge.plugins.published_systems.interact import inline_search, interact
 from citeforge.schemas.recipes.systems import System
 
@@ -35,13 +39,13 @@ ORACLE = _alce(
 SUMM = _alce(
     "summ",
     help="summaries in place of passages, without those that do not help",
-    factory=partial(short_versions, "summary"),
+    factory=partial(condensed_passages, "summary"),
     options=CondensedOptions,
 )
 SNIPPET = _alce(
     "snippet",
     help="extracts in place of passages, without those that do not help",
-    factory=partial(short_versions, "snippet"),
+    factory=partial(condensed_passages, "snippet"),
     options=CondensedOptions,
 )
 INTERACT = _alce(

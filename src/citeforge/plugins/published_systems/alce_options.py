@@ -39,7 +39,7 @@ class CondensedOptions(AlceOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of LLM calls per query after those that shorten passages: one, for the answer."""
+        """Number of LLM calls per query besides those that shorten passages: one answer."""
         return 1
 
 
@@ -58,7 +58,7 @@ class InteractOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Largest number of LLM calls per query after those that shorten passages: one per step."""
+        """Most LLM calls per query besides those that shorten passages: one per answer step."""
         return self.turns
 
 
@@ -76,5 +76,5 @@ class SearchOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Largest number of LLM calls per query after the first: one per further step."""
+        """Most LLM calls per query after the first one: one per further answer step."""
         return self.turns - 1

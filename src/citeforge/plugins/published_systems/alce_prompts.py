@@ -31,14 +31,16 @@ Examples = Callable[[int], list[str]]
 """Maps the number of a run to the texts of its worked examples."""
 
 
-def make_examples(setting: Setting[ShotOptions], write: Callable[[Demonstration], str]) -> Examples:
-    """Make the function that draws each run's worked examples, built in or from ``--demos``.
+def make_examples(
+    setting: Setting[ShotOptions], write_example: Callable[[Demonstration], str]
+) -> Examples:
+    """Make the function that draws and writes a run's few-shot examples for prompts.
 
-    The counts of the run record which.
+    They are built in or from ``--demos``; the counts of the run record which.
 
     Args:
         setting: setting of the system; its counts record which examples are used.
-        write: writes an example as the prompt shows it.
+        write_example: writes an example as the prompt shows it.
 
     Returns:
         Function from the number of a run to the texts of its examples.
@@ -59,15 +61,17 @@ def make_examples(setting: Setting[ShotOptions], write: Callable[[Demonstration]
 
     @cache
     def examples(run: int) -> list[str]:
-        """Draw the worked examples of a run, and write them as prompts show them."""
-        return [write(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)]
+        """Draw the few-shot examples of a run, and write them as prompts show them."""
+        return [
+            write_example(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)
+        ]
 
     return examples
 
 
 def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
-    """Make ALCE's Vanilla system: an instruction, worked examples, and the first k passages."""
-    prompt = _make_prompt_writer(setting, short=False)
+    """Make ALCE's Vanilla system: prompts show instruction, examples and the first k passages."""
+    prompt = _make_prompt_writer(setting, use_summaries=False)
 
     def steps(task: Task) -> Steps:
         """Ask the LLM to answer a query from its first k passages, in one request."""
@@ -78,12 +82,12 @@ def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
     return steps
 
 
-def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
-    """Make ALCE's Summ or Snippet system: prompts show short versions of passages.
+def condensed_passages(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
+    """Make ALCE's Summ or Snippet system: prompts show summaries or extracts of passages.
 
     Passages that do not help are left out; ``how`` is ``summary`` or ``snippet``.
     """
-    prompt = _make_prompt_writer(setting, short=True)
+    prompt = _make_prompt_writer(setting, use_summaries=True)
     condensed = make_condenser(setting, how, setting.options.k)
 
     def steps(task: Task) -> Steps:
@@ -96,18 +100,18 @@ def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
 
 
 def _make_prompt_writer(
-    setting: Setting[AlceOptions] | Setting[CondensedOptions], short: bool
+    setting: Setting[AlceOptions] | Setting[CondensedOptions], use_summaries: bool
 ) -> Callable[[Task, Sequence[PromptDoc]], str]:
-    """Make the function that writes the prompt for a query and passages shown with it.
+    """Make the function that writes ALCE's prompt for a query and its passages.
 
     Args:
         setting: setting of the system.
-        short: whether worked examples show short versions of passages, too.
+        use_summaries: whether worked examples show short versions of passages, too.
     """
     o, base = setting.options, setting.base
 
     def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:
-        """Fill in ALCE's prompt template; a worked example has an answer, a prompt none yet.
+        """Render ALCE's prompt template for a query, or (with an answer) for a few-shot example.
 
         Args:
             query: the question.
@@ -127,11 +131,11 @@ def _make_prompt_writer(
 
     examples = make_examples(
         setting,  # type: ignore[arg-type]
-        lambda d: fill(d.question, d.docs(o.k, base, short), (), d.text(base)),
+        lambda d: fill(d.question, d.docs(o.k, base, use_summaries), (), d.text(base)),
     )
 
     def prompt(task: Task, docs: Sequence[PromptDoc]) -> str:
-        """Write the prompt of a query about some passages, as many as fit into the window."""
+        """Write the prompt for a query with as many passages as fit into the context window."""
         demos = examples(task.run)
         return setting.fit_items(task, docs, lambda some: fill(task.item.query, some, demos, ""))
 
@@ -148,7 +152,7 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
     shown = () if cites_candidates(setting.options, setting.benchmark) else None
 
     def fill(query: str, demos: Sequence[str], answer: str) -> str:
-        """Fill in the prompt template; a worked example has an answer, a prompt none yet."""
+        """Render the prompt template for a query, or (with an answer) for a few-shot example."""
         return setting.render("closed_book", query=query, demos=demos, answer=answer)
 
     examples = make_examples(setting, lambda d: fill(d.question, (), d.without_citations()))
@@ -164,31 +168,34 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
 
 
 def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], CondensedDocs]:
-    """Make the steps that shorten a query's passages, and drop unhelpful ones (ALCE, section 3.1).
+    """Make the function that condenses a query's first k passages and drops unhelpful ones.
 
-    Documents keep their numbers, so that citations mean the same as with full passages.
+    ALCE, section 3.1. Documents keep their numbers, so that citations mean the same as with full
+    passages.
 
     Args:
         setting: setting of the system.
-        how: ``summary`` or ``snippet``.
+        how: ``summary`` or ``snippet``: the kind of short version.
         k: number of passages of the context to shorten.
 
     Returns:
         Steps that end with the short versions of the passages that help.
     """
     package, counts = setting.benchmark, setting.counts
-    of_package = package.condensed(how) if how in package.splits.get("condensed", []) else None
-    if of_package is not None:
-        counts["short_versions_of_the_package"] += len(of_package)
+    stored_versions = package.condensed(how) if how in package.splits.get("condensed", []) else None
+    if stored_versions is not None:
+        counts["short_versions_of_the_package"] += len(stored_versions)
 
     def docs(task: Task) -> CondensedDocs:
-        """Get short versions of a query's passages from the package, else from the LLM."""
+        """Get summaries or extracts of a query's passages from the package, else from the LLM."""
         full = setting.docs(task.item)[:k]
-        if of_package is None:
+        if stored_versions is None:
             answers = yield [request(doc, task) for doc in full]
             texts = [_clean_short_version(answer.text) for answer in answers]
         else:
-            texts = [of_package.get((task.item.query_id, p.id), "") for p in task.item.passages[:k]]
+            texts = [
+                stored_versions.get((task.item.query_id, p.id), "") for p in task.item.passages[:k]
+            ]
         short = zip(full, texts, strict=True)
         good = [replace(doc, text=neutralise(text)) for doc, text in short if text]
         counts["passages_without_a_short_version"] += len(full) - len(good)
@@ -196,7 +203,7 @@ def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], 
         return good
 
     def request(doc: PromptDoc, task: Task) -> Request:
-        """Make the LLM request for the short version of a passage."""
+        """Make the LLM request for the summary or extract of a passage."""
         words = {"question": task.item.query, "title": doc.title, "text": doc.text}
         # One short version for all runs.
         return setting.request(
@@ -208,6 +215,6 @@ def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], 
 
 
 def _clean_short_version(reply: str) -> str:
-    """Clean an LLM's short version to one line; empty if the passage does not help."""
+    """Clean an LLM's summary of a passage to one line; empty if it says "irrelevant"."""
     reply = without_tags(reply)
     return "" if is_irrelevant(reply) else " ".join(reply.split())

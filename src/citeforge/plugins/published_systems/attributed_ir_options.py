@@ -36,7 +36,7 @@ class RetrievalOptions(LlmOptions):
     @field_validator("retriever")
     @classmethod
     def _refuse_run_file(cls, retriever: str) -> str:
-        """Refuse a run file as the first stage: it has no rankings for sub-queries."""
+        """Check that a retriever is no run file, which has no rankings of sub-queries."""
         if retriever.startswith("run:"):
             raise ValueError(
                 "a run file knows the benchmark's queries alone; `build alce --retriever run:FILE` "
@@ -69,13 +69,13 @@ class QueryGenOptions(VanillaOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of LLM calls per query after the one for sub-queries: 1 for the answer, or 0."""
+        """Number of LLM calls per query after the one for sub-queries: 1 for the answer, else 0."""
         return 0 if self.retrieve_only else 1
 
     @field_validator("fusion")
     @classmethod
     def _check_fusion(cls, fusion: str) -> str:
-        """Refuse the name of an unknown fusion method."""
+        """Check that a rank fusion method of this name exists."""
         FUSIONS.maker(fusion)()
         return fusion
 

@@ -36,11 +36,11 @@ class ExampleSentence(FrozenRecord):
 
     @property
     def cited(self) -> list[int]:
-        """Numbers of the passages that the sentence cites, from 1, in order."""
+        """Numbers, from 1, of the passages that the example's sentence cites, in order."""
         return [int(n) for n in dict.fromkeys(_MARK.findall(self.text))]
 
-    def with_citations(self, base: int) -> str:
-        """Write the sentence with citation numbers that start at ``base`` instead of 1."""
+    def renumber_citations(self, base: int) -> str:
+        """Renumber the sentence's citations, which start at 1, to start at ``base``."""
         return _MARK.sub(lambda m: f"[{int(m[1]) - 1 + base}]", self.text)
 
 
@@ -53,7 +53,7 @@ class Demonstration(FrozenRecord):
 
     @model_validator(mode="after")
     def _check_answer(self) -> Self:
-        """Refuse an answer that cites missing passages, or that is a list of steps."""
+        """Raise an error if an example's answer cites missing passages, or is a list of steps."""
         if self.answer[0].text.startswith(("Check:", "Search:", "Output:")):
             raise ValueError(
                 "its answer is a list of steps, which citeforge makes itself; give the whole answer"
@@ -69,34 +69,34 @@ class Demonstration(FrozenRecord):
 
     @property
     def last_cited(self) -> int:
-        """Number of the last passage that the answer cites, from 1; 0 when it cites none."""
+        """Highest number, from 1, of a passage that the example's answer cites; 0 for none."""
         return max((n for s in self.answer for n in s.cited), default=0)
 
     def text(self, base: int) -> str:
-        """Write the example's answer with citation numbers that start at ``base``."""
-        return " ".join(s.with_citations(base) for s in self.answer)
+        """Write the example's answer with citations numbered from ``base``."""
+        return " ".join(s.renumber_citations(base) for s in self.answer)
 
     def without_citations(self) -> str:
         """Write the example's answer without citations, for prompts that show no passages."""
         return " ".join(re.sub(r"\s*\[\d+\]", "", s.text) for s in self.answer)
 
-    def docs(self, k: int, base: int, short: bool = False) -> list[PromptDoc]:
-        """List the example's first k passages, and later ones up to the last that its answer cites.
+    def docs(self, k: int, base: int, use_summaries: bool = False) -> list[PromptDoc]:
+        """List the example's first k passages, or all up to the last that its answer cites.
 
         Args:
             k: number of passages.
             base: number of the first.
-            short: whether summaries replace texts, where there are any.
+            use_summaries: whether summaries replace texts, where there are any.
         """
         passages = self.passages[: max(k, self.last_cited)]
         return [
-            PromptDoc(base + i, p.title, p.summary or p.text if short else p.text)
+            PromptDoc(base + i, p.title, p.summary or p.text if use_summaries else p.text)
             for i, p in enumerate(passages)
         ]
 
 
 def read_demonstrations(path: Path, data_set: str = "") -> list[Demonstration]:
-    """Read worked examples from YAML (``data/demonstrations.yaml``) or from ALCE's JSON.
+    """Read few-shot examples from a YAML file, or from ALCE's JSON (list of a data set).
 
     Args:
         path: a list of examples; or an object with ``demos``, or with a list per data set, as
@@ -135,7 +135,7 @@ def read_demonstrations(path: Path, data_set: str = "") -> list[Demonstration]:
 
 
 def _convert_alce_example(row: Any) -> Any:
-    """Convert an example in ALCE's layout to a Demonstration's fields; return others unchanged."""
+    """Convert a few-shot example in ALCE's layout to fields of Demonstration; others unchanged."""
     match row:
         case {"question": question, "docs": [*docs], "answer": str(answer)}:
             known = [
@@ -151,7 +151,7 @@ def _convert_alce_example(row: Any) -> Any:
 def choose_examples(
     pool: Sequence[Demonstration], shots: int, seed: int, run: int, questions: frozenset[str]
 ) -> list[Demonstration]:
-    """Draw the worked examples of one run; each run gets its own draw (ALCE, appendix C).
+    """Draw ``shots`` few-shot examples for a run, other than the benchmark's questions.
 
     Args:
         pool: examples to draw from.

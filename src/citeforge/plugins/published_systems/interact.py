@@ -24,13 +24,13 @@ FindPassage = Callable[[str], str | None]
 
 
 def make_bm25_search(ids: Sequence[str], texts: Sequence[str]) -> FindPassage:
-    """Make the function that finds the best passage for some words by BM25."""
+    """Make the function that finds the passage (id) with the highest BM25 score for a query."""
     index = Bm25(ids, texts)
     return lambda words: next((r.docid for r in index.rank({"": words}, 1)[""]), None)
 
 
 def make_vector_search(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> FindPassage:
-    """Make the function that finds the passage with the embedding nearest to some words'.
+    """Make the function that finds the passage (id) with the highest cosine to a query.
 
     Args:
         ids: ids of passages.
@@ -44,7 +44,7 @@ def make_vector_search(ids: Sequence[str], texts: Sequence[str], embedder: Embed
     passages = embedder.encode(list(texts), "passage").astype("float64")[order]
 
     def find(words: str) -> str | None:
-        """Find the passage with the highest cosine to some words; None without passages."""
+        """Find the id of the passage with the highest cosine to a text; None without passages."""
         cosines = passages @ embedder.encode([words], "query")[0]
         return ids[order[int(cosines.round(6).argmax())]] if order else None
 
@@ -67,7 +67,7 @@ class CandidateSearch:
     shown: list[Passage] = field(default_factory=list)
 
     def search(self, words: str) -> int | None:
-        """Find the best passage for some words; return its index in ``shown``, or None."""
+        """Find the best passage for a text: its index among the passages found so far, or None."""
         name = self.find(words)
         if name is None:
             return None
@@ -77,7 +77,7 @@ class CandidateSearch:
 
 
 def make_candidate_searches(setting: Setting[SearchOptions]) -> Callable[[Item], CandidateSearch]:
-    """Make the function that starts an interactive search among a query's candidate passages.
+    """Make the function that opens a search among the candidate passages of an item's query.
 
     Candidates are those of the package, else the best passages of its corpus by BM25.
     """
@@ -93,7 +93,7 @@ def make_candidate_searches(setting: Setting[SearchOptions]) -> Callable[[Item],
 
     @cache
     def index(query: str) -> FindPassage:
-        """Index a query's candidates for searching, once per query."""
+        """Index a query's candidate passages; return its search function."""
         ids = ids_of[query]
         words = [" ".join(texts[name]).strip() for name in ids]
         if embedder is None:
@@ -101,7 +101,7 @@ def make_candidate_searches(setting: Setting[SearchOptions]) -> Callable[[Item],
         return make_vector_search(ids, words, embedder)
 
     def start(item: Item) -> CandidateSearch:
-        """Start a search among the candidates of an item's query."""
+        """Open a search among the candidate passages of an item's query."""
         passages = {name: Passage(name, *texts[name]) for name in ids_of[item.query_id]}
         return CandidateSearch(passages, index(item.query_id))
 
@@ -138,12 +138,12 @@ class Action:
         return [int(n) for n in dict.fromkeys(_NUMBER.findall(self.text))]
 
 
-def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
-    """Parse the first line of a model's reply as a step: check, search, output, end or other.
+def read_action(reply: str, must_answer: bool = False, bare: bool = False) -> Action:
+    """Parse the first line of a model's reply as an action: check, search, output, end, other.
 
     Args:
         reply: text of the model's reply.
-        forced: whether the prompt ended with ``Output:``, so that the reply is a sentence.
+        must_answer: whether the prompt ended with ``Output:``, so that the reply is a sentence.
         bare: whether a line that names no step counts as a sentence, or as a check where it
             only names documents, as small models write.
     """
@@ -153,9 +153,9 @@ def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
     rest = line[match.end() :].strip() if match else line
     if verb == "end" and rest.strip(" .!*_"):
         verb, rest = None, line  # a sentence that happens to begin so
-    if bare and not forced and verb is None and _NAMED.fullmatch(line):
+    if bare and not must_answer and verb is None and _NAMED.fullmatch(line):
         return Action("check", line, f"Check: {line}")
-    if (forced and verb in (None, "output")) or (bare and verb is None):
+    if (must_answer and verb in (None, "output")) or (bare and verb is None):
         if _ABSTAINS.search(line) or not rest:
             return Action("end" if not rest else "other", "", line)
         return Action("output", rest, f"Output: {rest}")
@@ -188,7 +188,7 @@ class StepwiseAnswer:
     last: LlmReply | None = None
 
     def reply(self, **more: Any) -> Reply:
-        """Make the system's reply from all sentences; it is truncated if the last step was."""
+        """Make the system's reply from the sentences written so far."""
         reason = None if self.last is None else self.last.finish_reason
         return Reply(" ".join(self.sentences), reason, meta={"steps": self.steps}, **more)
 
@@ -200,7 +200,7 @@ def ask_steps(
     show: Show,
     prompt: Callable[[Sequence[str], Sequence[PromptDoc], bool], str],
 ) -> Generator[Sequence[Request], Sequence[LlmReply], StepwiseAnswer]:
-    """Yield requests for one step (check, search, output) after another until the answer ends.
+    """Let an LLM answer step by step (check, search, output), one request per step.
 
     What a check or search shows is seen by the next step alone, which must put something out
     (ALCE, appendix C). A step that repeats the one before it ends the answer: the prompt would
@@ -209,23 +209,23 @@ def ask_steps(
     Args:
         setting: setting of the system; its options limit the turns.
         task: the query.
-        verb: the step that shows documents.
+        verb: the step that shows documents: ``check`` or ``search``.
         show: returns the documents of such a step.
         prompt: writes a prompt of (steps so far, documents to show, whether a sentence must
             follow).
     """
-    answer, docs, forced = StepwiseAnswer(), list[PromptDoc](), False
+    answer, docs, must_answer = StepwiseAnswer(), list[PromptDoc](), False
     for _ in range(setting.options.turns):
         try:
-            text = prompt(answer.steps, docs, forced)
+            text = prompt(answer.steps, docs, must_answer)
         except WindowError:
             if not answer.steps:
                 raise
             setting.counts["answers_that_outgrew_the_window"] += 1
             return answer
         (answer.last,) = yield [setting.request(text, task, stop=["\n"])]
-        action = read_action(answer.last.text, forced, setting.options.bare)
-        docs, forced = [], False
+        action = read_action(answer.last.text, must_answer, setting.options.bare)
+        docs, must_answer = [], False
         if action.verb == "end":
             return answer
         if action.verb not in ("output", verb):
@@ -238,46 +238,48 @@ def ask_steps(
         if action.verb == "output":
             answer.sentences.append(action.text)
         else:
-            docs, forced = show(action), True
+            docs, must_answer = show(action), True
     setting.counts["answers_without_an_end"] += 1
     return answer
 
 
 def _make_renderer(setting: Setting[Any], template: str) -> Callable[..., str]:
-    """Make the function that fills a prompt template; fields that are not passed are empty."""
+    """Make the function that renders a prompt template; fields that are not passed are empty."""
     defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
     return partial(setting.render, template, base=setting.base, **defaults)
 
 
-def _to_steps(demo: Demonstration, base: int, lead: Callable[[ExampleSentence], str]) -> list[str]:
-    """Write a worked example's answer as steps; ``lead`` writes the step before each sentence."""
-    steps = ((lead(s), f"Output: {s.with_citations(base)}") for s in demo.answer)
+def _to_steps(
+    demo: Demonstration, base: int, write_lead: Callable[[ExampleSentence], str]
+) -> list[str]:
+    """Write a few-shot example's answer as steps, with a check or search before sentences."""
+    steps = ((write_lead(s), f"Output: {s.renumber_citations(base)}") for s in demo.answer)
     return [*filter(None, chain.from_iterable(steps)), "End"]
 
 
 def interact(setting: Setting[InteractOptions]) -> MakeSteps:
-    """Make ALCE's Interact system: prompts show short passages; the model may check full texts.
+    """Make ALCE's Interact system: an LLM sees summaries and may check full passages.
 
-    It may check three documents at a time.
+    It may check three passages at a time.
     """
     o, base = setting.options, setting.base
     condensed = make_condenser(setting, o.show, o.k)
     fill = _make_renderer(setting, "interact")
 
     def check(sentence: ExampleSentence) -> str:
-        """Write the step that checks the documents a sentence cites; empty if it cites none."""
+        """Write an example's step that checks the documents its sentence cites; empty for none."""
         marks = "".join(f"[{n - 1 + base}]" for n in sentence.cited)
         return f"Check: Document {marks}" if marks else ""
 
     def example(demo: Demonstration) -> str:
-        """Write a worked example with the steps that check documents."""
-        docs = demo.docs(o.k, base, short=True)
+        """Write a few-shot example with the steps that check documents."""
+        docs = demo.docs(o.k, base, use_summaries=True)
         return fill(query=demo.question, docs=docs, steps=_to_steps(demo, base, check))
 
     examples = make_examples(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
-        """Condense the passages of a query, then ask the LLM for its answer step by step."""
+        """Condense a query's passages, then let the LLM answer step by step."""
         full = {doc.number: doc for doc in setting.docs(task.item)}
         short = yield from condensed(task)
 
@@ -287,12 +289,19 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
             setting.counts["invented_document_numbers"] += len(set(action.numbers) - numbers)
             return [full[n] for n in action.numbers if n in numbers][:_MOST_SHOWN]
 
-        def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+        def prompt(
+            previous_steps: Sequence[str], shown: Sequence[PromptDoc], must_answer: bool
+        ) -> str:
             """Write the prompt for the next step, with the steps so far and the texts they showed.
 
-            With ``forced`` the model must answer now.
+            With ``must_answer`` the model must answer now.
             """
-            more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}
+            more = {
+                "demos": examples(task.run),
+                "steps": previous_steps,
+                "open": shown,
+                "forced": must_answer,
+            }
             query = task.item.query
             return setting.fit_items(task, short, lambda some: fill(query=query, docs=some, **more))
 
@@ -303,12 +312,12 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
 
 
 def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
-    """Make ALCE's InlineSearch system: prompts show only passages that the model searches for."""
-    base, search_of = setting.base, make_candidate_searches(setting)
+    """Make ALCE's InlineSearch system: an LLM sees only passages that it searches for."""
+    base, start_search = setting.base, make_candidate_searches(setting)
     fill = _make_renderer(setting, "inline_search")
 
     def example(demo: Demonstration) -> str:
-        """Write a worked example with its search steps."""
+        """Write a few-shot example with its search steps."""
         # What a search shows is gone from the prompt by the next step.
         steps = _to_steps(demo, base, lambda s: f"Search: {s.search}" if s.search else "")
         return fill(query=demo.question, steps=steps)
@@ -316,25 +325,27 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     examples = make_examples(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
-        """Ask the LLM for its answer step by step; each search shows a passage."""
-        candidates = search_of(task.item)
+        """Let the LLM answer a query step by step; each of its searches shows a passage."""
+        candidates = start_search(task.item)
 
         def show(action: Action) -> list[PromptDoc]:
-            """Search the query's candidates, and return the best passage, if there is any."""
+            """Search the query's candidates: the best passage, or an empty list."""
             index = candidates.search(action.text)
             setting.counts["searches_that_found_nothing"] += index is None
             if index is None:
                 return []
             return [setting.docs(task.item, candidates.shown)[index]]
 
-        def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+        def prompt(
+            previous_steps: Sequence[str], shown: Sequence[PromptDoc], must_answer: bool
+        ) -> str:
             """Write the prompt for the next step, with the steps so far and the texts they showed.
 
-            With ``forced`` the model must answer now.
+            With ``must_answer`` the model must answer now.
             """
-            more = {"demos": examples(task.run), "steps": done, "forced": forced}
+            more = {"demos": examples(task.run), "steps": previous_steps, "forced": must_answer}
             query = task.item.query
-            return setting.fit_items(task, seen, lambda some: fill(query=query, open=some, **more))
+            return setting.fit_items(task, shown, lambda some: fill(query=query, open=some, **more))
 
         answer = yield from ask_steps(setting, task, "search", show, prompt)
         return answer.reply(passages=tuple(candidates.shown))

@@ -31,14 +31,14 @@ _ENDS = ".!?。！？"
 
 
 def _closed_book_request(setting: Setting[Any], task: Task) -> Request:
-    """Make the LLM request for an answer without passages and citations."""
+    """Make the LLM request for an answer from the question alone, without passages."""
     query = task.item.query
     text = setting.fit_items(task, [], lambda _: setting.render("air-closed", query=query))
     return setting.request(text, task)
 
 
 def generate(setting: Setting[LlmOptions]) -> MakeSteps:
-    """Make Attributed-IR's system ``g``: the LLM answers without passages (section 2.3)."""
+    """Make Attributed-IR's system ``g``: an LLM answers without passages (section 2.3)."""
 
     def steps(task: Task) -> Steps:
         """Ask the LLM to answer a query without passages, in one request."""
@@ -72,7 +72,7 @@ def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Pass
 
 
 def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
-    """Make the system that answers from a query's relevant passages, in the source's order."""
+    """Make the system whose LLM answers from the gold relevant passages of a query."""
     benchmark = setting.benchmark
     relevant = {
         query: ids[: setting.options.k]
@@ -83,7 +83,7 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
     texts = benchmark.texts({i for ids in relevant.values() for i in ids})
 
     def steps(task: Task) -> Steps:
-        """Ask the LLM to answer from the relevant passages."""
+        """Ask the LLM to answer a query from its gold relevant passages."""
         ids = relevant[task.item.query_id]
         return ask_with_passages(setting, task, [Passage(i, *texts[i]) for i in ids if i in texts])
 
@@ -91,11 +91,11 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
 
 
 def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
-    """Make the system that answers from the ``k`` passages that retrieval ranks highest."""
+    """Make the system whose LLM answers from the ``k`` best retrieved passages."""
     search = Search(setting)
 
     def steps(task: Task) -> Steps:
-        """Search, then ask the LLM for an answer from the passages found."""
+        """Retrieve passages for a query, and ask the LLM to answer from them."""
         (ranking,) = search.rankings(task.item, [task.item.query], setting.options.k)
         return ask_with_passages(
             setting, task, search.passages(task.item, [name for name, _ in ranking])
@@ -105,11 +105,11 @@ def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
 
 
 def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
-    """Make the system that answers without passages, then looks for passages to cite."""
+    """Make the system whose LLM answers without passages; citations are retrieved afterwards."""
     search, segmenter = Search(setting), SentenceSegmenter()
 
     def steps(task: Task) -> Steps:
-        """Ask the LLM for an answer, search for each statement, and insert citations."""
+        """Ask the LLM for an answer, retrieve passages per statement, and insert citations."""
         (answer,) = yield [_closed_book_request(setting, task)]
         text = neutralise(answer.text)  # its own marks would cite passages that it was not shown
         spans = [s for s in segmenter.split(text) if any(c.isalnum() for c in text[slice(*s)])]
@@ -142,17 +142,17 @@ _LONGEST = 25
 
 @cache
 def read_examples() -> list[dict[str, Any]]:
-    """Read built-in examples of sub-queries: each a ``question``, and ``queries`` for it."""
+    """Read the built-in few-shot examples of sub-queries: ``question`` and its ``queries``."""
     rows: list[dict[str, Any]] = yaml.safe_load(_SHOTS.read_text(encoding="utf-8"))
     return rows
 
 
 def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
-    """Make the system that asks an LLM for sub-queries, fuses their rankings and answers."""
+    """Make the system that fuses rankings of LLM-written sub-queries and answers from them."""
     search, options = Search(setting), setting.options
 
     def steps(task: Task) -> Steps:
-        """Ask the LLM for sub-queries, search, fuse the rankings, and ask for the answer."""
+        """Ask the LLM for sub-queries, retrieve, fuse the rankings, and ask for the answer."""
         words = {"query": task.item.query, "queries": options.queries}
         demos = read_examples()[: options.shots]
         text = setting.fit_items(
@@ -161,7 +161,7 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
         (reply,) = yield [setting.request(text, task, logprobs=False)]
         queries = _distinct_queries(setting, task.item.query, reply.text)
         rankings = search.rankings(task.item, [task.item.query, *queries], options.candidates)
-        ids = _fuse(options.fusion, rankings, search, task.item)[: options.k]
+        ids = _fuse_rankings(options.fusion, rankings, search, task.item)[: options.k]
         passages = search.passages(task.item, ids)
         meta = {"queries": queries}
         if options.retrieve_only:
@@ -173,40 +173,42 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
 
 
 def _distinct_queries(setting: Setting[QueryGenOptions], query: str, reply: str) -> list[str]:
-    """Read the distinct sub-queries in a reply; count repeated ones, and replies without any."""
+    """Read the distinct sub-queries in an LLM's reply, other than the query itself."""
     lines = read_queries(reply)
-    seen = {_comparison_form(query)}
+    seen = {_normalise_query(query)}
     queries: list[str] = []
     for line in lines:
-        if _comparison_form(line) not in seen:
+        if _normalise_query(line) not in seen:
             queries.append(line)
-        seen.add(_comparison_form(line))
+        seen.add(_normalise_query(line))
     setting.counts["subqueries_repeated"] += len(lines) - len(queries)
     setting.counts["replies_without_subqueries"] += not lines
     return queries[: setting.options.queries]
 
 
 def read_queries(reply: str) -> list[str]:
-    """Read the queries in a reply: the items of its list, or all lines without a list.
+    """Read the sub-queries in an LLM's reply: items of its list, else all lines.
 
     A reply with a line of more than 25 words is prose and has none, unless it has a list.
     """
-    lines = [line for line in reply.splitlines() if _comparison_form(line)]
+    lines = [line for line in reply.splitlines() if _normalise_query(line)]
     listed = [match[1] for match in map(_LISTED.fullmatch, lines) if match]
     if not listed:
         if any(len(line.split()) > _LONGEST for line in lines):
             return []
         listed = [line for line in lines if not line.rstrip().endswith(":")]
     stripped = (line.strip().strip("\"'“”*` ") for line in listed)
-    return [line for line in stripped if _comparison_form(line)]
+    return [line for line in stripped if _normalise_query(line)]
 
 
-def _comparison_form(text: str) -> str:
-    """Reduce a query to its words in lower case, for comparing queries."""
+def _normalise_query(text: str) -> str:
+    """Normalise a query to words in lower case, to find equal ones."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _fuse(how: str, rankings: Sequence[Ranking], search: Search, item: Item) -> list[str]:
-    """Fuse rankings to a list of passage ids, best first."""
-    fuse = FUSIONS.maker(how)()
+def _fuse_rankings(
+    method: str, rankings: Sequence[Ranking], search: Search, item: Item
+) -> list[str]:
+    """Fuse rankings by a named method into one list of passage ids, best first."""
+    fuse = FUSIONS.maker(method)()
     return [name for name, _ in fuse(rankings, search.scorer(item, item.query))]

@@ -49,11 +49,11 @@ class EmbeddingReranker:
     """
 
     def __init__(self, embedder: Embedder) -> None:
-        """Store the embedder that is to encode queries and passages."""
+        """Make a reranker that compares texts by an embedder."""
         self._embedder = embedder
 
     def identity(self) -> dict[str, Any]:
-        """Describe the reranker for manifests: its embedder, marked as no cross-encoder."""
+        """Describe the reranker for a submission's header: its embedder, no cross-encoder."""
         return {**self._embedder.fingerprint(), "kind": "embedder, no cross-encoder"}
 
     def scores(self, pairs: Pairs) -> list[float]:
@@ -78,7 +78,7 @@ class Search:
     """
 
     def __init__(self, setting: Setting[Any]) -> None:
-        """Make both retrieval stages from a system's options, and record what models they use.
+        """Make retriever and reranker from a system's options, and record what models they use.
 
         Args:
             setting: setting of the system; its options name retriever, reranker and embedder.
@@ -109,7 +109,7 @@ class Search:
         setting.facts["retrieval"] = {"over": self._over, **identity}
 
     def rankings(self, item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
-        """Search for each query text: rankings of (passage id, score), best first.
+        """Retrieve passages for each query text: per text a ranking of (passage id, score).
 
         Args:
             item: query of the benchmark; with ``--over context`` its passages are searched.
@@ -132,10 +132,10 @@ class Search:
         ]
 
     def scorer(self, item: Item, text: str) -> Scorer:
-        """Make the function that scores passages, by id, against a text in the second stage."""
+        """Make the function that reranks passages, by id, against a query text."""
 
         def score(ids: Sequence[str]) -> list[float]:
-            """Score passages against the text, rounded to 6 decimals."""
+            """Score passages, by id, against the query text, rounded to 6 decimals."""
             assert self._second is not None
             pairs = [(text, passage) for passage in self._join_titles(self.passages(item, ids))]
             return [round(s, 6) + 0.0 for s in self._second.scores(pairs)]
@@ -143,7 +143,7 @@ class Search:
         return score
 
     def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
-        """Get passages by their ids, from the corpus or from the item's context."""
+        """Get passages by their ids, from the corpus or from the context of a query."""
         if self._over == "corpus":
             return tuple(map(self._corpus.get, ids))
         by_id = {p.id: p for p in item.passages}
@@ -151,12 +151,12 @@ class Search:
 
     @staticmethod
     def _join_titles(passages: Sequence[Passage]) -> list[str]:
-        """Join title and text of each passage to one text."""
+        """Join the title and text of each passage."""
         return [f"{p.title} {p.text}" if p.title else p.text for p in passages]
 
 
 def _require_searchable(benchmark: Benchmark, options: RetrievalOptions) -> None:
-    """Refuse options that the benchmark cannot be searched with, before any LLM call.
+    """Raise an error if a benchmark cannot be searched with these retrieval options.
 
     Raises:
         UsageError: the benchmark has no corpus, or the retriever cannot search contexts.

@@ -64,9 +64,9 @@ def reproduce(
     from citeforge.engines.files import require_writable
     from citeforge.engines.running.setup import judge_session
     from citeforge.plugins.reproduce.pages import (
+        format_summary,
+        format_table,
         require_format,
-        summary_line,
-        table_lines,
         write_result,
     )
     from citeforge.plugins.reproduce.run import reproduce_tables
@@ -82,14 +82,14 @@ def reproduce(
     is_dry = judge is not None and judge.only_plans
     compared = reproduce_tables(
         names, data=data, judge=judge, models=models,
-        on_table=lambda table: None if is_dry else click.echo("\n".join(table_lines(table))),
+        on_table=lambda table: None if is_dry else click.echo("\n".join(format_table(table))),
     )  # fmt: skip
     if run.dry_run:
         present_rehearsal(judge)
         return
     if out is not None:
         write_result(compared, out)
-    click.echo(summary_line(compared))
+    click.echo(format_summary(compared))
     if n_open := sum(table.count("not explained") for table in compared):
         raise FailuresError(
             f"{n_open:,} printed numbers differ, and no reason is known", code="counted-failures"
@@ -97,7 +97,7 @@ def reproduce(
 
 
 def _print_tables(tables: Sequence["PublishedTable"]) -> None:
-    """Print a line per table: name, number of printed numbers, title and paper."""
+    """Print a line per published table: name, number of printed numbers, title and paper."""
     width = max(len(table.name) for table in tables)
     for table in tables:
         paper = table.paper

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?[\d,]*\.?\d+%?")
 
 
 def _check_relative_path(path: str) -> str:
-    """Refuse a path that is not relative, or leads out of the repository."""
+    """Check that a path is relative and inside the repository of outputs."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or {"..", "."} & set(path.split("/")):
         raise ValueError(f"{path!r} is not a path inside the repository")
@@ -25,14 +25,14 @@ def _check_relative_path(path: str) -> str:
 
 
 def _check_printed_number(text: str) -> str:
-    """Refuse a text that is not a number as papers print it, such as ``28.22`` or ``1,085``."""
+    """Check that a text is a number as papers print it, such as ``28.22`` or ``1,085``."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{text!r} is not a number as papers print it, such as '28.22' or '1,085'")
     return text
 
 
 def _group_files(value: Any) -> Any:
-    """Group a row's names of files: ``a`` and ``[a, b]`` are one group, ``[[a], [b]]`` are two."""
+    """Group the file names of a table row: ``a`` or ``[a, b]`` is one group, ``[[a], [b]]`` two."""
     items = [value] if isinstance(value, str) else value
     is_flat = isinstance(items, list) and items and all(isinstance(i, str) for i in items)
     return [items] if is_flat else items
@@ -156,17 +156,17 @@ class PublishedTable(Part):
 
     @property
     def n_cells(self) -> int:
-        """Number of table cells with a printed number, from the paper or a file of results."""
+        """Number of printed numbers of the published table."""
         return sum(len(row.printed) for row in self.rows)
 
     def quantity(self, row: PublishedRow, column: str) -> Quantity:
-        """Get how the number in a cell is computed: statistic, scale, and the models it needs."""
+        """Get how a table cell's number is computed: statistic, scale, and models needed."""
         quantity = row.value or self.columns[column]
         assert quantity is not None, "checked when the table was read"
         return quantity
 
     def explain_cell(self, row: str, column: str) -> tuple[str | None, str]:
-        """Get why a cell may differ from the paper: (number that we should compute, reason).
+        """Get the known difference of a table cell: (number that citeforge computes, reason).
 
         The number is None where outputs are unpublished; the reason is empty for other cells.
         """
@@ -178,7 +178,7 @@ class PublishedTable(Part):
 
     @model_validator(mode="after")
     def _require_known_names(self) -> Self:
-        """Refuse unknown names of rows, columns and files, and two reasons for one cell."""
+        """Check a table's names of rows, columns and files, and one reason per differing cell."""
         if len({row.name for row in self.rows}) < len(self.rows):
             raise ValueError("two rows have one name")
         for row in self.rows:
@@ -203,7 +203,7 @@ class PublishedTable(Part):
 
 
 def read_declaration(path: Path) -> PublishedTable:
-    """Read the declaration of a table from a YAML file.
+    """Read the declaration of a published table to reproduce from a YAML file.
 
     Raises:
         InputError: it is wrong; with the line.
@@ -212,12 +212,12 @@ def read_declaration(path: Path) -> PublishedTable:
 
 
 def published_tables() -> dict[str, Path]:
-    """Map the names of the tables declared in citeforge to their YAML files."""
+    """Map the names of all published tables that can be reproduced to their YAML files."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
 
 
 def find_table(name: str) -> PublishedTable:
-    """Read the declaration of a table by its name, or by its path (``FILE.yaml``).
+    """Read a published table's declaration by its name, or by a path (``FILE.yaml``).
 
     Raises:
         UnknownValueError: no such table.

@@ -22,7 +22,7 @@ class MissingOutputError(InputError):
 def find_output(
     data: Path | None, repository: OutputRepository, file: OutputFile
 ) -> tuple[Path, ...]:
-    """Find a declared file of published outputs, or its content in other files; or download it.
+    """Find or download a file of published outputs: its path, or those of its parts.
 
     Args:
         data: folder with checkouts as OWNER/NAME or NAME; None to download files.
@@ -49,13 +49,13 @@ def find_output(
 
 
 def _require_content(path: Path, file: HashedFile) -> Path:
-    """Return a file's path; refuse the file if its content is not the declared one."""
+    """Return a file's path; raise an error if its hash is not the declared one."""
     _require_hash(sha256_file(path), file, path)
     return path
 
 
 def _require_hash(sha256: str, file: HashedFile, source: object) -> None:
-    """Refuse content whose hash is not the declared one.
+    """Raise an error if a hash is not that of a declared file.
 
     Args:
         sha256: hash of the content.
@@ -72,7 +72,7 @@ def _require_hash(sha256: str, file: HashedFile, source: object) -> None:
 
 
 def fetch_file(repository: OutputRepository, file: OutputFile) -> Path:
-    """Get a declared file from Hugging Face's cache (``HF_ASSETS_CACHE``), or download it.
+    """Get a file of published outputs from Hugging Face's cache, or download it: its path.
 
     Raises:
         InputError: it cannot be downloaded, or its size or content is not the declared one.

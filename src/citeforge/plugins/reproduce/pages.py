@@ -26,12 +26,12 @@ VERDICTS: dict[CellVerdict, str] = {
 
 
 def count_verdicts(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
-    """Count the cells of all tables by verdict, in the order of VERDICTS."""
+    """Count the reproduced tables' cells by verdict (equal, explained, …)."""
     return {verdict: sum(t.count(verdict) for t in tables) for verdict in VERDICTS}
 
 
-def summary_line(tables: Sequence[ComparedTable]) -> str:
-    """Write how many printed numbers (of papers or result files) have each verdict, in all."""
+def format_summary(tables: Sequence[ComparedTable]) -> str:
+    """Write in one line how many printed numbers of all tables have each verdict."""
     counts = ((v, n) for v, n in count_verdicts(tables).items() if n or v == "not explained")
     by_verdict = ", ".join(f"{n:,} {VERDICTS[verdict]}" for verdict, n in counts)
     n_in_files = sum(t.n_equal_in_files for t in tables)
@@ -40,8 +40,8 @@ def summary_line(tables: Sequence[ComparedTable]) -> str:
     return f"{all_cells:,} printed numbers: {by_verdict}{files if n_in_files else ''}"
 
 
-def table_lines(table: ComparedTable) -> list[str]:
-    """Write a compared table as lines for the terminal, with the reasons below it."""
+def format_table(table: ComparedTable) -> list[str]:
+    """Format a reproduced table as lines for the terminal, with notes on differences below."""
     rows = [
         [
             cell.row,
@@ -68,7 +68,7 @@ def table_lines(table: ComparedTable) -> list[str]:
 
 
 def require_format(path: Path) -> None:
-    """Raise an error if the ending of a file for results is unknown.
+    """Raise an error if a results file's ending is not .html, .md or .json.
 
     Raises:
         UsageError: the ending is not .html, .md or .json.
@@ -80,7 +80,7 @@ def require_format(path: Path) -> None:
 
 
 def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
-    """Write all compared tables to a file, in the format of its ending.
+    """Write all reproduced tables to an HTML, Markdown or JSON file, by its ending.
 
     Raises:
         UsageError: the ending is not .html, .md or .json.
@@ -100,7 +100,7 @@ def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
         tables=tables,
         totals=count_verdicts(tables),
         verdicts=VERDICTS,
-        summary=summary_line(tables),
+        summary=format_summary(tables),
         version=__version__,
         today=date.today().isoformat(),
     )
@@ -108,7 +108,7 @@ def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
 
 
 def _to_json(tables: Sequence[ComparedTable]) -> str:
-    """Write all compared tables, with their cells, as JSON."""
+    """Convert all reproduced tables, with their cells, to JSON text."""
     content = {
         "version": __version__,
         "date": date.today().isoformat(),

@@ -34,7 +34,7 @@ class AirOptions(Part):
 def read_air_answers(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Score answers against the gold answers in their file; return values or reasons by measure.
+    """Score a file's answers: map measures to values, or to reasons why there is none.
 
     Args:
         files: groups of files that a row of the table names.
@@ -61,7 +61,7 @@ def read_air_answers(
 def read_air_questions(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute statistics of the questions and gold answers in a file, by name.
+    """Compute statistics, by name, of the questions and gold answers in a HAGRID file.
 
     Args:
         files: groups of files that a row of the table names.
@@ -90,7 +90,7 @@ def read_air_questions(
 
 
 def _build_benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
-    """Build a benchmark from a file's questions, once per set of questions; return its folder."""
+    """Build (once) a benchmark from the questions of a file: its folder."""
     path, content = _write_questions(paths, tools)
     if content not in tools.benchmarks:
         folder = tools.folder / f"benchmark-{content[:16]}"
@@ -100,8 +100,8 @@ def _build_benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
 
 
 def _write_questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, str]:
-    """Write a file's questions in HAGRID's layout, unless given so; return (path, sha256)."""
-    if len(paths) > 1:  # the questions have a file of their own
+    """Write an Attributed-IR file's questions in HAGRID's layout: (path, sha256)."""
+    if len(paths) > 1:  # the questions have a file of their own, in that layout
         return paths[1], sha256_file(paths[1])
     rows = (msgspec.json.encode(row) + b"\n" for row in _read_rows(paths[0]))
     path = tools.folder / f"{sha256_file(paths[0])[:16]}.jsonl"
@@ -110,7 +110,8 @@ def _write_questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, s
 
 
 def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield questions with answers from the CSV; passages are ``gold_quotes``, else ``quotes``."""
+    """Yield HAGRID rows (question, passages, answers) from an Attributed-IR CSV file."""
+    # Passages are `gold_quotes`, else `quotes`.
     for line, row in read_csv(path, ("query_id", "query", "quotes", "answers")):
         try:
             quotes = ast.literal_eval(row.get("gold_quotes") or row["quotes"])

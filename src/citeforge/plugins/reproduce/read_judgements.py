@@ -32,7 +32,7 @@ class JudgementOptions(Part):
 def read_judgements(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute agreement of labels and values with the same id, such as people and a judge.
+    """Compute the agreement of human labels and a judge's values of published files, by name.
 
     Args:
         files: groups of files that a row of the table names.
@@ -58,15 +58,15 @@ def read_judgements(
 
 
 def _collect_values(
-    group: Sequence[Any], key: str, field: str, less: str = ""
+    group: Sequence[Any], key: str, field: str, subtrahend: str = ""
 ) -> dict[str, list[Any]]:
-    """Collect a field's values from files, by the id in field ``key``; subtract field ``less``.
+    """Collect the values of ``field`` by the id in field ``key``, minus field ``subtrahend``.
 
     Args:
         group: paths of each file; the first of them is read.
         key: name of the field with the id.
         field: name of the field with the value.
-        less: name of a field whose number is subtracted; empty for none.
+        subtrahend: name of a field whose number is subtracted; empty for none.
 
     Returns:
         The values by id, in order.
@@ -75,8 +75,8 @@ def _collect_values(
     for paths in group:
         for row in read_fields(paths[0], ListOptions()):
             value = _get_field(row, field)
-            if less:
-                value = _to_number(value) - _to_number(_get_field(row, less))
+            if subtrahend:
+                value = _to_number(value) - _to_number(_get_field(row, subtrahend))
             values[str(_get_field(row, key))].append(value)
     return values
 
@@ -90,7 +90,7 @@ def _get_field(row: Mapping[str, Any], path: str) -> Any:
 
 
 def _to_number(value: Any) -> float:
-    """Convert a label or value to a number; refuse one that is not a number."""
+    """Convert a label or value to a number; raise an error if it is none."""
     try:
         return float(value)
     except (TypeError, ValueError) as error:
@@ -100,7 +100,7 @@ def _to_number(value: Any) -> float:
 
 
 def _compute_correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
-    """Compute the number and the Pearson and Spearman correlations of (label, value) pairs.
+    """Compute ``n``, ``pearson`` and ``spearman`` of (label, value) pairs.
 
     Args:
         pairs: (label, value) of each judgement.
@@ -118,7 +118,7 @@ def _compute_correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
 
 
 def _decision_stats(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float) -> Values:
-    """Compute accuracy, precision, recall, F1 and AUROC; values above a threshold mean yes.
+    """Compute accuracy, precision, recall, F1 and AUROC of (label, value) pairs, by name.
 
     Args:
         pairs: (label, value) of each judgement.
@@ -167,7 +167,7 @@ class ComparisonOptions(Part):
 def read_comparisons(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute how well a measure agrees with preferences, averaged over annotators.
+    """Compute a measure's agreement with annotators' preferences in published files, by name.
 
     Args:
         files: groups of files that a row of the table names.

@@ -51,7 +51,9 @@ class ListOptions(Part):
 def read_list(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute statistics of the rows that match the options; see :func:`compute_statistic`.
+    """Compute named statistics of the rows of published files that match the options.
+
+    See :func:`compute_statistic`.
 
     Args:
         files: groups of files that a row of the table names.
@@ -75,7 +77,7 @@ def read_list(
 
 
 def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
-    """Read the rows of a CSV, TSV, JSON or JSON Lines file.
+    """Yield the rows of a CSV, TSV, JSON or JSON Lines file as mappings of fields.
 
     Raises:
         InputError: there are no rows where the options say.
@@ -114,7 +116,7 @@ def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]
 
 
 def compute_statistic(name: str, rows: Rows) -> float:
-    """Compute a statistic of rows by its name, such as ``mean FIELD``.
+    """Compute a statistic of rows, named as ``count`` or ``mean FIELD``.
 
     Args:
         name: ``count``; ``distinct FIELD`` (or ``A+B``, of both together); ``mean FIELD``;
@@ -143,7 +145,7 @@ def compute_statistic(name: str, rows: Rows) -> float:
 def read_graphs(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Count BioKaLMA's ``entries``, distinct ``people``, or distinct ``values of RELATION``.
+    """Count a BioKaLMA file's entries, people, or distinct values of a relation, by name.
 
     Args:
         files: groups of files that a row of the table names.

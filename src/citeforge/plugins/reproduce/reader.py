@@ -37,7 +37,7 @@ InputError for a file with other content than expected."""
 
 
 def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
-    """Get the paths (parts) of a table row's file; raise an error if it names several files.
+    """Get the paths of a table row's only file (or its parts); raise an error if it has several.
 
     Args:
         files: the row's groups of files, each file as its paths.

@@ -48,7 +48,7 @@ def reproduce_tables(
     models: bool = False,
     on_table: Callable[[ComparedTable], None] = lambda table: None,
 ) -> list[ComparedTable]:
-    """Compute published tables again, as ``citeforge reproduce`` does, without printing.
+    """Reproduce published tables, as ``citeforge reproduce`` does, without printing.
 
     Args:
         names: tables, or declarations of your own (``FILE.yaml``); none for all tables.
@@ -81,7 +81,7 @@ def reproduce_tables(
 def _compute_row(
     table: PublishedTable, row: PublishedRow, checkouts: Path | None, tools: ReaderTools
 ) -> list[ComparedCell]:
-    """Compute the numbers of a table's row, and compare them with the printed ones.
+    """Compute the numbers of a published table's row, and compare them with the printed ones.
 
     Args:
         table: declaration of the table.
@@ -90,7 +90,9 @@ def _compute_row(
         tools: folder, judge and models that readers share.
     """
     quantities = {column: table.quantity(row, column) for column in row.printed}
-    missing = {column: _missing_model(quantity, tools) for column, quantity in quantities.items()}
+    missing = {
+        column: _name_missing_model(quantity, tools) for column, quantity in quantities.items()
+    }
     wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not missing[c]))
     values: dict[str, float | str] = {}
     if wanted:
@@ -109,13 +111,15 @@ def _compute_row(
         except MissingOutputError as error:
             values |= dict.fromkeys(wanted, str(error))
     return [
-        _compare(table, row, column, quantity, missing[column] or values[quantity.value], tools)
+        _compare_cell(
+            table, row, column, quantity, missing[column] or values[quantity.value], tools
+        )
         for column, quantity in quantities.items()
     ]
 
 
-def _missing_model(quantity: Quantity, tools: ReaderTools) -> str:
-    """Name the judge or model that a number needs and that was not passed; empty if none."""
+def _name_missing_model(quantity: Quantity, tools: ReaderTools) -> str:
+    """Name the model that a table's number needs and that is not available; empty if none."""
     if quantity.judge is not None and tools.judge is None:
         return f"{quantity.judge} (--judge)"
     if quantity.model is not None and not tools.models:
@@ -123,7 +127,7 @@ def _missing_model(quantity: Quantity, tools: ReaderTools) -> str:
     return ""
 
 
-def _compare(
+def _compare_cell(
     table: PublishedTable,
     row: PublishedRow,
     column: str,
@@ -131,7 +135,7 @@ def _compare(
     value: float | str,
     tools: ReaderTools,
 ) -> ComparedCell:
-    """Compare a cell's value, or the reason why it has none, with the printed number.
+    """Compare a table cell's computed value (or why there is none) with the printed number.
 
     Args:
         table: declaration of the table, with known differences.

@@ -38,7 +38,7 @@ def truncate_as_printed(value: float, printed: str) -> float:
 
 
 def round_as_printed(value: float, printed: str) -> str:
-    """Write a value with the printed number's count of decimals, and percent sign if it has one."""
+    """Format a value as a printed number: with its count of decimals, and percent sign if any."""
     sign = "%" if printed.endswith("%") else ""
     return show_amount(value, count_decimals(printed)) + sign
 
@@ -66,12 +66,12 @@ class ComparedCell(msgspec.Struct, frozen=True):
 
     @property
     def ours_shown(self) -> str:
-        """Our value as text, with the printed number's decimals; empty without a value."""
+        """Reproduced value as text, with the printed number's decimals; empty without one."""
         return "" if self.ours is None else round_as_printed(self.ours, self.printed)
 
     @property
     def difference(self) -> str:
-        """Our value minus the printed number, as text with sign; empty without our value."""
+        """Reproduced value minus the printed number, as text with sign; empty without one."""
         if self.ours is None:
             return ""
         digits = count_decimals(self.printed)
@@ -91,21 +91,21 @@ class ComparedTable(msgspec.Struct, frozen=True):
     cells: list[ComparedCell]
 
     def count(self, verdict: CellVerdict) -> int:
-        """Count the cells with a verdict."""
+        """Count the reproduced table's cells with a verdict."""
         return sum(cell.verdict == verdict for cell in self.cells)
 
     @property
     def n_equal_in_files(self) -> int:
-        """Number of cells equal to a number in a published file of results, not in the paper."""
+        """Number of cells that equal a number in a published file of results, not in the paper."""
         files = self.declared.result_files
         equal = [cell for cell in self.cells if cell.verdict == "equal"]
         return sum(cell.row in files or cell.column in files for cell in equal)
 
     @property
     def notes(self) -> list[str]:
-        """Distinct reasons of all cells, for the notes below the table."""
+        """Distinct reasons of differences in the table's cells, for the notes below it."""
         return list(dict.fromkeys(cell.why for cell in self.cells if cell.why))
 
     def note_number(self, why: str) -> int:
-        """Get the number of a reason among the notes, from 1; 0 for an empty reason."""
+        """Get the number, from 1, of a difference's reason among the notes; 0 if it is empty."""
         return self.notes.index(why) + 1 if why else 0
