@@ -317,3 +317,34 @@ def test_dates_and_addresses_of_a_system_that_are_none(
     write_jsonl(path, [{"submission": {"system": "a", field: value}}, answer])
     found = [w for w in cf.check(path, benchmark).warnings if w.field == field]
     assert [advice in w.message for w in found] == [True] * bool(advice)
+
+
+EMPTY = "empty, as measures of rankings alone may have them; does the system print its answer?"
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (
+            ["So [1].", " So [1].\n", "So [1]."],
+            "the same: 'So [1].'; does the system read the question?",
+        ),
+        (["", " ", "\n"], EMPTY),
+        (["So [1].", "So [1].", "So [2]."], None),
+        (["Yes.", "Yes."], None),  # a coincidence
+    ],
+)
+def test_one_text_for_all_queries_is_a_fault_of_the_system(
+    texts: list[str], said: str | None, tmp_path: Path, benchmark: cf.Benchmark
+) -> None:
+    queries = benchmark.query_ids
+    rows = [{"query_id": q, "output": text} for q, text in zip(queries, texts, strict=False)]
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    found = cf.check(path, benchmark).warnings
+    scored = cf.score(path, benchmark, ["CiteP"]).file.warnings
+    of_check = [str(w) for w in found if w.code in ("same-answers", "empty-text")]
+    assert of_check == ([] if said is None else [f"all 3 answers are {said}"])
+    assert [w for w in scored if "all 3 answers" in w] == of_check
+    runs = [{"query_id": queries[0], "output": "So [1].", "run": n} for n in range(3)]
+    path = write_jsonl(tmp_path / "s.jsonl", runs)
+    assert "same-answers" not in [w.code for w in cf.check(path, benchmark).warnings]

@@ -61,8 +61,8 @@ def test_kalma_is_checked_and_scored(inline: Inline, people: Path, tmp_path: Pat
         tight += ["--max-answer", "32", "--window"]
         enough = inline(*tight, str(size), **KEY)
         small = inline(*tight, str(size - 1), **KEY)
-    assert enough.stdout == "t.jsonl: 1 answers of kalma (openai:m)\n"
-    assert small.stdout == "t.jsonl: 1 answers of kalma (openai:m) (1 facts dropped)\n"
+    assert enough.stdout == "t.jsonl: 1 answer of kalma (openai:m)\n"
+    assert small.stdout == "t.jsonl: 1 answer of kalma (openai:m) (1 facts dropped)\n"
     header = json.loads((tmp_path / "s.jsonl").read_text().splitlines()[0])["submission"]
     assert header["contexts"] == ["retrieved"]
     assert set(header["prompts"]) == {"kalma"}

@@ -108,6 +108,16 @@ def test_a_program_answers_each_prompt(inline: Inline, package: Path, tmp_path: 
     assert len((tmp_path / "asked.log").read_text().splitlines()) == 12 + len(unknown)
 
 
+@pytest.mark.parametrize(("command", "are"), [("true", "empty"), ("echo [1]", "the same: '[1]'")])
+def test_a_program_that_reads_no_question_is_told_of(
+    command: str, are: str, inline: Inline, package: Path
+) -> None:
+    made = inline("run", f"exec:{command}", "--benchmark", package, "--out", "m.jsonl")
+    assert made.returncode == 0
+    assert f"warning: m.jsonl: all 30 answers are {are}" in made.stderr
+    assert made.stderr.startswith(f"asking exec:{command} for 30 answers (context sets: mix)")
+
+
 def test_a_program_that_is_slow_or_missing(inline: Inline, package: Path, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
     ask = ("--benchmark", package, "--out", "s.jsonl", "--limit", "1")

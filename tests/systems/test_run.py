@@ -74,7 +74,7 @@ def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
     assert f"({cut} cut at --max-answer 512, {empty} empty)" in made.stdout
     assert failed.returncode == 3, failed.stderr
     assert len(lines(tmp_path / "f.jsonl")) == 30 - empty
-    assert f"{empty} queries have no answer" in failed.stderr
+    assert f"{empty} queries without an answer; run again" in failed.stderr
     assert "content_filter" in failed.stderr
 
 

@@ -48,7 +48,7 @@ def run(prompts: Path, out: Path | None, **parameters: Any) -> None:
     if how.dry_run:
         click.echo("\n".join(plan_prompts(prompts, options, how).to_text_lines()))
         return
-    print_outcome(how.folder, answer_prompts(prompts, options, how), "prompts")
+    print_outcome(how.folder, answer_prompts(prompts, options, how), "prompt")
 
 
 @llm.command("stats")

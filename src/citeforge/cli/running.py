@@ -175,21 +175,22 @@ def _print_plans(
     click.echo("\n".join(plan.to_text_lines()))
 
 
-def print_outcome(out: Path, outcome: Any, noun: str = "queries") -> None:
+def print_outcome(out: Path, outcome: Any, noun: str = "query") -> None:
     """Print one line on a finished run; raise FailuresError if answers are missing.
 
     Args:
         out: its submission.
         outcome: result of the run.
-        noun: plural noun for what is answered.
+        noun: noun for what is answered.
 
     Raises:
         FailuresError: some answers are missing.
     """
     from citeforge.engines.llm.replies import advice_for
+    from citeforge.engines.textfiles import count_text
     from citeforge.schemas.errors import FailuresError
 
-    click.echo(summary(out, outcome))
+    print_summary(out, outcome)
     if outcome.failures:
         for query, failure in outcome.failures[:5]:
             click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
@@ -197,20 +198,22 @@ def print_outcome(out: Path, outcome: Any, noun: str = "queries") -> None:
         is_of_server = first.reason in ("refused", "exhausted", "unauthorised")
         advice = f"{advice_for(first)}; then " if is_of_server else ""
         raise FailuresError(
-            f"{len(outcome.failures):,} {noun} have no answer; {advice}run again to ask them",
+            f"{count_text(len(outcome.failures), noun)} without an answer; {advice}run again",
             code="counted-failures",
         )
 
 
-def summary(out: Path, outcome: Any) -> str:
-    """Describe a run in one line: submission, number of answers, system, and other counts."""
+def print_summary(out: Path, outcome: Any) -> None:
+    """Print submission, number of answers, system and other counts of a run; and its warnings."""
+    from citeforge.engines.textfiles import count_text
     from citeforge.schemas.counts import describe_count
 
     counted = sorted((describe_count(key), n) for key, n in outcome.counts.items())
     notes = ", ".join(f"{n:,} {what}" for what, n in counted)
-    return f"{out}: {outcome.answers:,} answers of {outcome.system}" + (
-        f" ({notes})" if notes else ""
-    )
+    answers = f"{count_text(outcome.answers, 'answer')} of {outcome.system}"
+    click.echo(f"{out}: {answers}" + (f" ({notes})" if notes else ""))
+    for text in outcome.warnings:
+        click.echo(f"warning: {out}: {text}", err=True)
 
 
 def _split_names(text: str) -> list[str]:
@@ -262,7 +265,7 @@ def bench(**parameters: Any) -> None:
         measures=measures,
         judge=judge_session(judging, endpoint),
         endpoint=endpoint,
-        tell=lambda name, outcome: click.echo(summary(out / f"{name}.jsonl", outcome)),
+        tell=lambda name, outcome: print_summary(out / f"{name}.jsonl", outcome),
         **{name: parameters[name] for name in passed},
     )
     width = shutil.get_terminal_size().columns

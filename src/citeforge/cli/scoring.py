@@ -58,7 +58,7 @@ def check(submission: Path, verbose: bool, **options: Any) -> None:
 
     Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys, another
     benchmark or context set), 0 when there are only warnings (missing keys, marks that are not read
-    or out of range, no benchmark hash, answers that are empty or were cut).
+    or out of range, no benchmark hash, answers that are empty, all the same, or cut).
     """
     from citeforge.engines.textfiles import count_text
     from citeforge.library.checks import check as find

@@ -311,9 +311,15 @@ def line_of_path(node: Any, json_path: Sequence[int | str]) -> int | None:
     return line
 
 
+_IES = re.compile(r"(?<=[^aeiou])y$")
+
+
 def count_text(count: int, noun: str) -> str:
-    """Write a count with its noun, as ``1 system`` or ``2 systems``."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+    """Write a count with its noun, as ``1 query``, ``2 queries`` or ``3 answers``."""
+    if count == 1:
+        return f"1 {noun}"
+    ending = "es" if noun.endswith(("ch", "s", "x")) else "s"
+    return f"{count:,} {_IES.sub('ie', noun)}{ending}"
 
 
 def escape_formula(cell: str) -> str:

@@ -160,14 +160,15 @@ class _Checker:
             yield from self.answers.reach.warnings(self.benchmark.kind.facts.shows)
             yield from self.prompts.warnings()
         yield from self.provided.warnings()
-        yield from self.submission.unwrapping_warnings()
+        yield from self.submission.text_warnings()
         # The warning of thoughts counts answers that are cut or empty for one without an end.
         n_endless = self.submission.unwrapper.n_endless
         if n_cut := self.findings.n_truncated - n_endless:
             were = "answer was cut, as its" if n_cut == 1 else "answers were cut, as their"
             text = f"{n_cut:,} {were} finish_reason reports; what is there is scored"
             yield Finding("truncated-answer", text)
-        if n_empty := self.findings.n_empty - self.submission.unwrapper.n_unbegun:
+        n_empty = self.findings.n_empty - self.submission.unwrapper.n_unbegun
+        if n_empty and self.submission.unwrapper.same.text != "":
             are = "answer is empty" if n_empty == 1 else "answers are empty"
             yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
 

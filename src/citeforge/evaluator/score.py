@@ -320,7 +320,7 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     signatures = _signatures(samples, submission, scored)
     entries = make_entries(samples, signatures, clusters)
     asks = _ask_judge(measure for measure, _ in samples)
-    findings = [*scored.warnings, *submission.unwrapping_warnings()]
+    findings = [*scored.warnings, *submission.text_warnings()]
     if scored.design is None:  # else a missing cell is not computed
         findings += submission.missing_warnings(counts.n_missing)
     is_hidden, corrected = benchmark.has_hidden_gold, list[str]()

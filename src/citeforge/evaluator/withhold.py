@@ -27,7 +27,8 @@ PUBLISHED: dict[type[Record], tuple[str, ...]] = {
 PUBLISHED_WARNINGS = frozenset(
     {
         "incomplete-run", "json-answer", "missing-answer", "missing-hash", "no-citations",
-        "prompt-repeated", "text-mismatch", "thoughts", "unknown-value", "wrong-benchmark",
+        "prompt-repeated", "same-answers", "text-mismatch", "thoughts", "unknown-value",
+        "wrong-benchmark",
     }
 )  # fmt: skip
 """Codes of warnings that leave: they follow from the submission and what systems are shown."""

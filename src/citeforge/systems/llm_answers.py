@@ -14,6 +14,7 @@ from citeforge.engines.llm.budget import Bound, RunPlan, bound_call
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.running.setup import run_embedder
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.schemas.errors import UsageError
@@ -113,7 +114,8 @@ def ask(
     jobs, setting = prepare_jobs(system, benchmark, contexts, runs, seed, llm, options, limit)
     counts, own = setting.counts, setting.options
     tasks = [task for task, _ in jobs]
-    what = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
+    asked = f"asking {system.name} for {count_text(len(tasks), 'answer')}"
+    what = f"{asked} (context sets: {', '.join(contexts)})"
     replies = answer_all(jobs, llm, what, own.later_calls)
     if edited.rerank is not None and judge is not None:
         tasks, replies = keep_best(edited.rerank, tasks, replies, benchmark, judge)

@@ -101,9 +101,9 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
             answers.append(answer_line(row.query_id, number, fields, result))
     contexts = [row.context for row in rows if row.context is not None]
     header = make_header(system, rows[0].benchmark, rows[0].benchmark_hash, contexts)
-    count = write_submission(run.folder, header, answers)
+    written = write_submission(run.folder, header, answers)
     counts = +Counter(count_endings(results, options.max_answer, options.logprobs))
-    return Outcome(system, count, failures, counts)
+    return Outcome.of_written(system, written, failures, counts)
 
 
 def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> RunPlan:

@@ -18,6 +18,7 @@ from citeforge.engines.llm.records import Failure, Llm
 from citeforge.engines.progress import Advance, progress
 from citeforge.engines.progress_files import progress_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.unwrapping import SameAnswers
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, make_record
 from citeforge.schemas.recipes.command_options import AmountOptions
@@ -38,12 +39,23 @@ class Outcome:
         answers: number of answers written.
         failures: (query id, failure) of every missing answer.
         counts: other figures above 0 by key, such as ``dropped_from_prompts[passages]``.
+        warnings: doubts about the answers, such as one text in all of them.
     """
 
     system: str
     answers: int
     failures: Sequence[tuple[str, Failure]] = ()
     counts: Counter[str] = field(default_factory=Counter)
+    warnings: Sequence[str] = ()
+
+    @classmethod
+    def of_written(
+        cls, system: str, written: SameAnswers, failures: Sequence[tuple[str, Failure]] = (),
+        counts: Counter[str] | None = None,
+    ) -> "Outcome":  # fmt: skip
+        """Make the outcome of a run whose answers are written."""
+        warnings = [finding.message for finding in written.findings()]
+        return cls(system, written.n, failures, counts or Counter(), warnings)
 
 
 def run_system(
@@ -96,9 +108,8 @@ def run_system(
         more |= {CONTROL: True} if system.is_control else {}
         header, total = start(name, contexts=sets, **more), None if runs > 1 else limit
         with progress_file("run", out), progress("answering", total, "answers") as advance:
-            return Outcome(
-                name, write_submission(out, header, _report_each(chain([first], rows), advance))
-            )
+            written = write_submission(out, header, _report_each(chain([first], rows), advance))
+        return Outcome.of_written(name, written)
     assert llm is not None  # else `require_fit` has raised an error
     require_writable(out)
     settings = options if options is not None else system.options()
@@ -117,8 +128,8 @@ def run_system(
     own = system.name if system.asks else f"{system.name} ({llm.identity()['name']})"
     title = title or own
     header = start(title, contexts=sets, **recipe)
-    written = (reply_line(task, reply) for task, reply in answers if isinstance(reply, Reply))
-    return Outcome(title, write_submission(out, header, written), failures, counts)
+    replied = (reply_line(task, reply) for task, reply in answers if isinstance(reply, Reply))
+    return Outcome.of_written(title, write_submission(out, header, replied), failures, counts)
 
 
 def _report_each(rows: Iterable[dict[str, Any]], advance: Advance) -> Iterator[dict[str, Any]]:

@@ -8,30 +8,32 @@ import msgspec
 
 from citeforge.engines.files import atomic_file
 from citeforge.engines.llm.records import Failure, LlmReply
+from citeforge.evaluator.submissions.unwrapping import SameAnswers
 from citeforge.schemas.citations.grammar import citation_marks
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.finish_reasons import TRUNCATED
 from citeforge.schemas.submission import Header
 from citeforge.systems.system import Reply
 
-"""Name of the count of such answers: some servers accept the parameter, and return none."""
 
-
-def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> int:
-    """Write a submission file of a header and answers; return the number of answers.
+def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> SameAnswers:
+    """Write a submission file of a header and answers.
 
     Args:
         out: file to write.
         header: first line.
         lines: fields of each answer.
+
+    Returns:
+        Number of answers, and whether all are one text.
     """
-    count = 0
+    same = SameAnswers()
     with atomic_file(out) as file:
         file.write(msgspec.json.encode(header) + b"\n")
         for line in lines:
             file.write(msgspec.json.encode(line) + b"\n")
-            count += 1
-    return count
+            same.add(line["query_id"], line["output"])
+    return same
 
 
 def count_endings(

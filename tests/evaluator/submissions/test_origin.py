@@ -101,7 +101,7 @@ def test_lines_keep_the_fields_of_their_prompts(
     """By them each line says what it answers, and no header is needed."""
     here, there = cf.load(package), cf.load(other)
     prompts = cf.export_prompts(here)
-    rows = [prompt | {"output": "So it is [1]."} for prompt in prompts]
+    rows = [prompt | {"output": f"So it is {n} [1]."} for n, prompt in enumerate(prompts)]
     path = write_jsonl(tmp_path / "kept.jsonl", rows)
     assert cf.check(path, here).warnings == cf.check(path, here).errors == []
     assert cf.score(path, here, ["CiteP"]).file.warnings == []
@@ -123,7 +123,7 @@ def test_a_stub_is_filled_in_once(package: Path, tmp_path: Path) -> None:
     header, *rows = lines_of(stub)
     assert header["submission"]["system"] == "mine"
     assert rows == [{"query_id": q, "context": "mix", "output": ""} for q in benchmark.query_ids]
-    write_jsonl(stub, [header, *(row | {"output": "[1]"} for row in rows)])
+    write_jsonl(stub, [header, *(row | {"output": f"{n} [1]"} for n, row in enumerate(rows))])
     assert cf.check(stub, benchmark).warnings == []
     with refused("output-exists", path=stub):
         cf.export_prompts(benchmark, stub=stub)

@@ -126,7 +126,7 @@ def test_a_docid_with_another_text_says_nothing(
         rows = [
             # Case and spaces make no other text; another word does, and so does another title.
             answer(benchmark, 0, "A [1].", [names[0]]),
-            answer(benchmark, 1, "A [1].", [names[1]]),
+            answer(benchmark, 1, "B [1].", [names[1]]),
             answer(benchmark, 2, "A [1].", [names[2]]),
             answer(benchmark, 3, "A [1].", [names[3]]),
         ]

@@ -107,7 +107,7 @@ class OwnSystem(ABC):
         def ask(waiting: dict[str, Request], take: Take) -> None:
             """Ask about prompts without a stored answer; keep each answer when it comes."""
             with (
-                progress("LLM", len(waiting), "answers") as advance,
+                progress("answering", len(waiting), "answers") as advance,
                 ThreadPoolExecutor(self.at_once) as pool,
             ):
                 asked = {pool.submit(self._ask, r): (key, r) for key, r in waiting.items()}

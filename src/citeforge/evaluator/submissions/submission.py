@@ -493,6 +493,6 @@ class Submission:
                 code="wrong-context",
             )  # fmt: skip
 
-    def unwrapping_warnings(self) -> list[Finding]:
-        """Warn of models' reasoning and JSON wrappers in the answers read so far."""
+    def text_warnings(self) -> list[Finding]:
+        """Warn of reasoning and JSON in the answers read so far, or of one text in all of them."""
         return list(self.unwrapper.findings(is_raw=self._is_raw))

@@ -40,6 +40,9 @@ r"""A line break that was written as ``\n``; not the begin of ``\nu`` in a formu
 _SHORTEST = 16
 """Letters of a prompt that a line brings; a shorter one may be how an answer begins."""
 _HEAD = 40
+_MOST_SHOWN = 60
+_FEWEST_QUERIES = 3
+"""Queries whose answers are the same text by no coincidence, as "yes" to two may be."""
 _TOKEN = (
     r"<\|(?!channel|message|constrain|(?:start|end)_(?:thinking|response)|(?:begin|end)_of_)[^<>|\n]{1,40}\|>"
     r"|<｜[^<>｜\n]{1,40}｜>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<[be]os>"
@@ -158,6 +161,45 @@ def _find_last(text: str, part: str) -> int:
 
 
 @dataclass
+class SameAnswers:
+    """Finds out whether all answers are one text: then the system has not read the questions.
+
+    Attributes:
+        n: number of answers seen.
+    """
+
+    n: int = 0
+    _texts: set[str] = field(default_factory=set)
+    _queries: set[str] = field(default_factory=set)
+
+    def add(self, query_id: str, text: str) -> None:
+        """Look at one more answer."""
+        self.n += 1
+        if len(self._texts) < 2:
+            self._texts.add(text.strip())
+        if len(self._queries) < _FEWEST_QUERIES:
+            self._queries.add(query_id)
+
+    @property
+    def text(self) -> str | None:
+        """The text of all answers; None if they differ, or answer too few queries to tell."""
+        is_one = len(self._texts) == 1 and len(self._queries) >= _FEWEST_QUERIES
+        return next(iter(self._texts)) if is_one else None
+
+    def findings(self) -> Iterator[Finding]:
+        """Warn if the answers to several queries are all one text, or all empty."""
+        if (text := self.text) is not None:
+            shown = f"{printable(text[:_MOST_SHOWN])}{'…' * (len(text) > _MOST_SHOWN)}"
+            what = (
+                f"the same: {shown}; does the system read the question?"
+                if text
+                else "empty, as measures of rankings alone may have them; does the system print "
+                "its answer?"
+            )
+            yield Finding("same-answers", f"all {self.n:,} answers are {what}")
+
+
+@dataclass
 class Unwrapper:
     """Removes prompts, thoughts, JSON and fences around answers, and counts them.
 
@@ -171,6 +213,7 @@ class Unwrapper:
         n_objects: answers in JSON.
         n_lists: answers in JSON whose list of citations is not read.
         unknown_endings: unknown values of ``finish_reason``, with their numbers of answers.
+        same: whether all answers are one text.
     """
 
     echoes: EchoFinder | None = None
@@ -182,6 +225,7 @@ class Unwrapper:
     n_objects: int = 0
     n_lists: int = 0
     unknown_endings: Counter[str] = field(default_factory=Counter)
+    same: SameAnswers = field(default_factory=SameAnswers)
 
     def unwrap(self, answer: SubmissionLine) -> SubmissionLine:
         """Remove prompt, thoughts, fences and JSON around an answer, and blanks behind it.
@@ -200,6 +244,7 @@ class Unwrapper:
         self.n_thinking += bool(parts.thoughts)
         self.n_words += sum(len(thought.split()) for thought in parts.thoughts)
         said = self._unwrapped(parts.answer).rstrip()
+        self.same.add(answer.query_id, said)
         if said == output:
             return answer
         changes: dict[str, object] = {"output": said}
@@ -261,7 +306,7 @@ class Unwrapper:
         return str(said)
 
     def findings(self, *, is_raw: bool = False) -> Iterator[Finding]:
-        """Warn of models' reasoning and JSON wrappers around the answers counted so far.
+        """Warn of reasoning and JSON wrappers around the answers so far, or of one text in all.
 
         Args:
             is_raw: whether all of it is scored (``reference``).
@@ -307,3 +352,4 @@ class Unwrapper:
                 f"{count_text(self.n_objects, 'answer')} in JSON: the field with the text is scored"
                 f"{lists if self.n_lists else ''}",
             )
+        yield from self.same.findings()
