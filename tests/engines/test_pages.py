@@ -156,6 +156,7 @@ def test_the_largest_page_and_the_whole(tmp_path: Path) -> None:
     assert result == (page, page + 2 * 16)
 
 
+@pytest.mark.slow
 def test_a_wrong_byte_anywhere_is_a_clear_error_or_none(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table([["a", "b"], ["x", "y"]], schema=SCHEMA), path, store_schema=False)

@@ -54,6 +54,7 @@ def unedited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("unedited"), "old", corpus())
 
 
+@pytest.mark.slow
 @given(edits=st.lists(st.tuples(EDITS, st.integers(0, 11))))
 def test_edits_of_a_corpus_are_what_is_reported(
     unedited: Path, edits: list[tuple[str, int]]
@@ -137,6 +138,7 @@ def test_another_order_is_told_from_other_passages(tmp_path: Path) -> None:
     assert "seed: 13 → 9" in changes.settings or any("seed" in s for s in changes.settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["package", "twins_package", "authorship_package", "kalma_package", "hagrid_package",
              "alce_package", "hidden_package"],

@@ -249,6 +249,7 @@ LABELLED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("origins", LABELLED)
 def test_bias_and_sensitivity(
     printed: FrozenNumbers, rows: dict[str, Rows], ours: ScoreFile, origins: str
@@ -268,6 +269,7 @@ def test_bias_and_sensitivity(
             assert value * 100 == pytest.approx(expected, abs=1e-9), measure
 
 
+@pytest.mark.slow
 def test_confidence_of_our_own_log_probabilities(
     printed: FrozenNumbers, benchmark: Benchmark, rows: dict[str, Rows], tmp_path: Path
 ) -> None:

@@ -246,6 +246,7 @@ def test_datasets_reads_what_was_published(small: Path, tmp_path: Path) -> None:
     assert result.stdout.split()[0] == "6"
 
 
+@pytest.mark.slow
 def test_hidden_gold(hidden_package: Path, inline: Inline, tmp_path: Path, hub: Hub) -> None:
     folder = tmp_path / "facts"
     shutil.copytree(hidden_package, folder)

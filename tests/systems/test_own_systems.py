@@ -260,6 +260,7 @@ def test_replies_that_are_no_answer(inline: Inline, package: Path, tmp_path: Pat
     assert read_reply(b'{"answer": 1}', is_answer=False) == LlmReply('{"answer": 1}')
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are POSIX")
 @pytest.mark.parametrize(
     ("command", "exit_code"), [("sleep 1000 &", 3), ("sleep 1000 > other 2>&1 &", 0)]

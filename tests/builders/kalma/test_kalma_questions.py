@@ -357,6 +357,7 @@ def has_head_and_end(question: str, ask: str) -> bool:
     return head.lower() in question.lower() and (end.startswith("{") or end in question)
 
 
+@pytest.mark.slow
 def test_statistics_state_the_variety_of_questions(example: Callable[[str], Package]) -> None:
     package = example("people")
     stats, card = read_stats(package.folder), (package.folder / "README.md").read_text()
@@ -471,6 +472,7 @@ def give_away(request: Request, text: str) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_what_a_model_writes_is_checked(tmp_path: Path) -> None:
     made = build(tmp_path / "k", llm=template_but(give_away), pairs_from_kg=("father",))
     refused = {k: n for k, n in made.counts.items() if k.startswith("replies_refused[specific]")}

@@ -252,6 +252,7 @@ def test_the_audit_counts_what_is_found() -> None:
     assert not any(EVERYTHING in text for text in form_findings(audit))  # it has a name
 
 
+@pytest.mark.slow
 def test_the_audit_is_silent_where_nothing_tells() -> None:
     audit = compare_features("mix", drawn(telling=False))
     assert form_findings(audit) == []

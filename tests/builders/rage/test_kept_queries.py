@@ -202,6 +202,7 @@ def build_pool(
     return Package(out)
 
 
+@pytest.mark.slow
 def test_judgements_of_a_model_and_of_people_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

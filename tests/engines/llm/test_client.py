@@ -217,6 +217,7 @@ def test_without_a_key_only_a_model_with_stored_replies_may_build(
         require_askable(OpenAiLlm("other", store))
 
 
+@pytest.mark.slow
 def test_calls_that_are_throttled_get_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ def llm(server: Provider, store: ReplayStore | None = None, **options: Any) -> O
     return OpenAiLlm("m", store, RunOptions(base_url=server.url, **settings))
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_ends_the_run_and_one_that_refuses_does_not() -> None:
     def answers(n: int, then: Sent) -> Behaviour:
         replies = chain(repeat(chat("fine"), n), repeat(then))

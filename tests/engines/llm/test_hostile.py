@@ -24,6 +24,7 @@ PACKED = base64.b64encode(f"me:{KEY}".encode())
 PLACES = ("answer", "refusal", "reason", "model", "error", "text", "headers")
 
 
+@pytest.mark.slow
 def test_the_key_is_in_no_file_and_no_stream(inline: Inline, tmp_path: Path) -> None:
     rows = [
         {"query_id": f"{place}-{form}", "prompt": f"{place} {form}"}
@@ -63,6 +64,7 @@ PASSWORD = "s3cret/Pass:w0rd?x!"
 """Of an address, where it is in percent encoding."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place_of_address", ["option", "environment"])
 def test_the_password_of_an_address_is_in_no_file_and_no_stream(
     place_of_address: str, inline: Inline, tmp_path: Path

@@ -71,6 +71,7 @@ def reasoning(body: Body) -> Sent:
     return chat(f"echo {body['messages'][-1]['content']}")
 
 
+@pytest.mark.slow
 def test_what_a_model_refuses_is_left_out_once_per_model(
     store: ReplayStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

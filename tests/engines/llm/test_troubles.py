@@ -74,6 +74,7 @@ def test_whole_texts_are_left_as_they_are(text: str, is_ascii: bool) -> None:
     assert mend_text(body) == body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "advice"),
     [(404, "check the model's name, and --base-url"), (429, "wait for the limit to pass"),

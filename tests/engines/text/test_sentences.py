@@ -77,6 +77,7 @@ def test_newlines_end_statements() -> None:
     assert [text[s:e] for s, e in SEGMENTER.split(text)] == text.replace("\n\n", "\n").split("\n")
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from('aB .!?"\n1)(…。।') | st.characters(codec="utf-8"), max_size=80))
 def test_spans_are_sound_and_lose_no_text(text: str) -> None:
     at = 0

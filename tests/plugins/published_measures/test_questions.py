@@ -40,6 +40,7 @@ def answers(benchmark: Benchmark, tmp_path: Path) -> Path:
     return write_jsonl(tmp_path / "answers.jsonl", rows)
 
 
+@pytest.mark.slow
 def test_an_llm_is_asked_what_the_bill_says_and_nothing_twice(
     answers: Path, benchmark: Benchmark, inline: Inline
 ) -> None:

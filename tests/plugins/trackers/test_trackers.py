@@ -61,6 +61,7 @@ def wanted_values(file: ScoreFile) -> dict[str, float]:
     return found
 
 
+@pytest.mark.slow
 def test_each_submission_is_a_run_with_what_its_score_file_has(
     answered: Inline, package: Path
 ) -> None:
