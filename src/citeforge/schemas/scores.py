@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_v
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.record import Record
 from citeforge.schemas.signature import parse_signature
+from citeforge.schemas.text import choose_digits
 
 SCORES_VERSION = 1
 UNKNOWN_BUILD = "not known which build was answered"
@@ -194,11 +195,6 @@ class MeasureScore(Record, allow_inf_nan=False):
     def n_digits(self) -> int:
         """Number of decimals to print: 2; with noise 0 for shares, 1 for counts."""
         return choose_digits(self.noise, self.scale)
-
-
-def choose_digits(noise: float | None, scale: int) -> int:
-    """Choose the decimals of a value: 2; with noise 0 for shares (``scale`` 100), 1 for counts."""
-    return 2 if noise is None else 1 if scale == 1 else 0
 
 
 class Slice(Record):

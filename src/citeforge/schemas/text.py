@@ -1,4 +1,4 @@
-"""Text normalisations. Each has one definition, used by every module."""
+"""Text normalisations, and decimals of values. Each has one definition, used everywhere."""
 
 import re
 import string
@@ -105,3 +105,8 @@ def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
 def printable(text: str) -> str:
     """Quote a text up to 200 characters; control, bidi and zero-width ones become escapes."""
     return repr(text if len(text) <= _LONGEST_QUOTATION else f"{text[:_LONGEST_QUOTATION]}…")
+
+
+def choose_digits(noise: float | None, scale: int) -> int:
+    """Choose the decimals of a value: 2; with noise 0 for shares (``scale`` 100), 1 for counts."""
+    return 2 if noise is None else 1 if scale == 1 else 0

@@ -13,7 +13,7 @@ from citeforge.evaluator.submissions.formats import read_header
 from citeforge.library.viewer.found import Found, Sort
 from citeforge.package.manifest import MANIFEST
 from citeforge.schemas.errors import InputError, read_error
-from citeforge.schemas.scores import choose_digits
+from citeforge.schemas.text import choose_digits
 
 _BLOCK = 1 << 20
 _MEASURES = 3
