@@ -254,7 +254,7 @@ def test_a_release_with_other_contexts_is_refused(
         publisher.publish(package.with_name("public"), "org/b")
         with refused("hidden-gold", cf.InputError, path="org/b"):
             publisher.plan(other.with_name("public"), "org/b")
-        assert not publisher.plan(package.with_name("public"), "org/b").moving()
+        assert not publisher.plan(package.with_name("public"), "org/b").uploads_and_deletions()
 
 
 @pytest.mark.slow

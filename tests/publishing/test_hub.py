@@ -376,7 +376,7 @@ def test_a_version_is_never_changed_and_a_new_one_is_one_commit_more(
             publisher(hub).publish(tmp_path / "x", REPO)
         write_card(tmp_path / "x", version="1.1.0")
         plan = publisher(hub).plan(tmp_path / "x", REPO)
-        assert {c.path for c in plan.moving()} == {
+        assert {c.path for c in plan.uploads_and_deletions()} == {
             "README.md", "card.md", "croissant.json", "manifest.json",
         }  # fmt: skip
         publisher(hub).publish(tmp_path / "x", REPO)

@@ -111,6 +111,6 @@ def _show_plan(repository: str, plan: "PublishPlan") -> None:
     click.echo(f"{repository} {words[plan.exists]}")
     for change in plan.changes:
         click.echo(f"{change.state:<8} {change.size:>12,} B  {change.path}")
-    moving = plan.moving()
+    moving = plan.uploads_and_deletions()
     size = sum(c.size for c in moving if c.state != "removed")
     click.echo(f"{len(moving)} of {len(plan.changes)} files would change, {size:,} B to send")

@@ -18,7 +18,7 @@ from citeforge.package.manifest import SIGNATURE, load_manifest
 from citeforge.package.package import Package
 from citeforge.package.public_halves import record_public_half
 from citeforge.publishing.card import write_card
-from citeforge.publishing.hidden import split_package, withheld_words
+from citeforge.publishing.hidden import explain_withheld, split_package
 from citeforge.publishing.hub import Publisher, check_sound
 from citeforge.publishing.hub_changes import Published, PublishPlan
 from citeforge.publishing.signing import Signer
@@ -188,7 +188,7 @@ def publish(
     if not hide_gold:
         return Publication(publish_half(folder))
     with _split_halves(folder, metadata) as (public, gold):
-        notes = withheld_words(folder)
+        notes = explain_withheld(folder)
         if not dry_run:
             notes += _note_half(folder, load_manifest(public).benchmark_hash)
         package = publish_half(public)

@@ -35,12 +35,12 @@ FRAMEWORK = "citeforge"
 
 
 def task_id(context: str, measure: str) -> str:
-    """Make the id of the Hub's leaderboard for a measure on a context set."""
+    """Make the id of a Hub leaderboard from its context set and measure."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", f"{context}_{measure}")
 
 
 def render_evals(manifest: Manifest) -> str | None:
-    """Render ``eval.yaml``, which declares leaderboards to the Hub; None if there are none."""
+    """Render ``eval.yaml``, a benchmark's leaderboards on the Hub; None if it has none."""
     kind = kind_of(manifest)
     tasks = [
         {"id": task_id(context, measure), "config": "contexts", "split": context}
@@ -75,7 +75,7 @@ _DATA_TYPES = {
 def render_croissant(
     folder: Path, manifest: Manifest, stats: Mapping[str, object], audit: Audit | None
 ) -> str:
-    """Render ``croissant.json``, a package's machine-readable description of its files.
+    """Render ``croissant.json``, the Croissant metadata of a benchmark package.
 
     Every Parquet file is a FileObject with its sha256; every shard is a record set. Columns of
     numbers and texts and lists of these are fields; a list of records, such as triples, is a field
@@ -112,7 +112,7 @@ def render_croissant(
 
 
 def _describe_file(name: str, sha256: str, folder: Path) -> dict[str, Any]:
-    """Describe a Parquet file as a FileObject of Croissant: name, size and hash."""
+    """Describe a package's Parquet file as a FileObject of Croissant metadata."""
     return {
         "@type": "cr:FileObject",
         "@id": name,
@@ -125,7 +125,7 @@ def _describe_file(name: str, sha256: str, folder: Path) -> dict[str, Any]:
 
 
 def _describe_columns(name: str, folder: Path) -> dict[str, Any]:
-    """Describe the columns of a Parquet file as a RecordSet of Croissant."""
+    """Describe the columns of a Parquet file as a RecordSet of Croissant metadata."""
     shard = re.sub(r"-\d{5}-of-00001$", "", name.removesuffix(".parquet"))
     gaps: list[str] = []
     columns = read_schema(folder / name)
@@ -137,62 +137,68 @@ def _describe_columns(name: str, folder: Path) -> dict[str, Any]:
 
 
 def _describe_column(
-    name: str, shard: str, column: pa.Field, gaps: list[str]
+    name: str, shard: str, column: pa.Field, unsupported: list[str]
 ) -> Iterator[dict[str, Any]]:
-    """Describe a column as a Field of Croissant, a list of records as one with sub-fields.
+    """Yield the Croissant field of a Parquet column; collect columns without a Croissant type.
 
     Args:
         name: Parquet file.
         shard: id of its record set.
         column: name and type.
-        gaps: columns, and parts of them, that Croissant has no type for are added.
+        unsupported: columns, and parts of them, that Croissant has no type for are added.
     """
     source: dict[str, Any] = {"fileObject": {"@id": name}, "extract": {"column": column.name}}
     at = f"{shard}/{column.name}"
-    parts, is_list = _list_parts(column.type)
+    parts, is_list = _element_type(column.type)
     if pa.types.is_struct(parts) and is_list:
         sub_fields: list[dict[str, Any]] = []
-        for path, part in _leaves(parts):
+        for path, part in _simple_fields(parts):
             more = {"transform": {"jsonPath": f"$[*].{path}"}}
-            sub_fields += _describe_values(f"{at}/{path}", path, part, {**source, **more}, gaps)
+            sub_fields += _describe_values(
+                f"{at}/{path}", path, part, {**source, **more}, unsupported
+            )
         yield {
             "@type": "cr:Field", "@id": at, "name": column.name, "repeated": True,
             "subField": sub_fields,
         }  # fmt: skip
     else:
-        yield from _describe_values(at, column.name, column.type, source, gaps)
+        yield from _describe_values(at, column.name, column.type, source, unsupported)
 
 
 def _describe_values(
-    at: str, name: str, kind: pa.DataType, source: dict[str, Any], gaps: list[str]
+    field_id: str,
+    name: str,
+    value_type: pa.DataType,
+    source: dict[str, Any],
+    unsupported: list[str],
 ) -> Iterator[dict[str, Any]]:
-    """Describe one value per row, or a list of them, as a Field of Croissant.
+    """Yield the Croissant field of simple values or lists; collect types that it lacks.
 
     Args:
-        at: id of the field.
+        field_id: id of the field.
         name: its name.
-        kind: type of the values.
+        value_type: type of the values.
         source: column that they are taken from.
-        gaps: a type that is neither is added.
+        unsupported: a type that is neither is added.
     """
-    values, is_list = _list_parts(kind)
+    values, is_list = _element_type(value_type)
     if values not in _DATA_TYPES:
-        gaps.append(f"{at.partition('/')[2]} ({kind})")
+        unsupported.append(f"{field_id.partition('/')[2]} ({value_type})")
         return
-    field = {"@type": "cr:Field", "@id": at, "name": name, "dataType": _DATA_TYPES[values]}
+    field = {"@type": "cr:Field", "@id": field_id, "name": name, "dataType": _DATA_TYPES[values]}
     yield {**field, **({"repeated": True} if is_list else {}), "source": source}
 
 
-def _list_parts(kind: pa.DataType) -> tuple[pa.DataType, bool]:
-    """Return the type of a list's elements and True; of no list, its own type and False."""
-    return (kind.value_type, True) if pa.types.is_list(kind) else (kind, False)
+def _element_type(arrow_type: pa.DataType) -> tuple[pa.DataType, bool]:
+    """Get (type of the elements, True) of an Arrow list type; (the type, False) of others."""
+    return (arrow_type.value_type, True) if pa.types.is_list(arrow_type) else (arrow_type, False)
 
 
-def _leaves(record: pa.DataType, path: str = "") -> Iterator[tuple[str, pa.DataType]]:
-    """Yield the dotted path and type of each part of a record, also of records in it."""
+def _simple_fields(record: pa.DataType, path: str = "") -> Iterator[tuple[str, pa.DataType]]:
+    """Yield (dotted path, type) of each simple field in an Arrow struct, nested ones included."""
     for part in record:
         if pa.types.is_struct(part.type):
-            yield from _leaves(part.type, f"{path}{part.name}.")
+            yield from _simple_fields(part.type, f"{path}{part.name}.")
         else:
             yield f"{path}{part.name}", part.type
 
@@ -200,7 +206,7 @@ def _leaves(record: pa.DataType, path: str = "") -> Iterator[tuple[str, pa.DataT
 def _responsible_ai_fields(
     manifest: Manifest, stats: Mapping[str, object], audit: Audit | None
 ) -> dict[str, Any]:
-    """Make Croissant's Responsible AI fields from manifest and audit; unknown ones are left out."""
+    """Make Croissant's Responsible AI fields from manifest, statistics and audit."""
     graphs = [s for s in manifest.sources if s.is_graph]
     grown = [s.public_spec for s in graphs]
     read = "; ".join(
@@ -247,7 +253,7 @@ def _responsible_ai_fields(
 
 
 def _card_row(file: ScoreFile) -> dict[str, Any]:
-    """Reduce a score file to what the card's table shows: system, measures with digits, notes."""
+    """Convert a system's score file to a row of the dataset card's table of scores."""
     scores = [
         {"name": m.name, "signature": m.signature, "value": m.value, "digits": m.n_digits,
          "text": show_score(m)}
@@ -271,7 +277,7 @@ def write_card(
     checked: Package | None = None,
     lengths: Mapping[str, int] | None = None,
 ) -> Manifest:
-    """Render ``README.md``, ``croissant.json`` and ``eval.yaml`` of a package from its data.
+    """Render the dataset card, Croissant file and ``eval.yaml`` of a package again.
 
     All files change together, or none.
 

@@ -23,13 +23,13 @@ from citeforge.schemas.tables import CORPUS, LABELS, RELEVANT
 
 
 def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
-    """Yield the passages of a benchmark's corpus as dictionaries."""
+    """Yield the passages of a benchmark's corpus as dictionaries, one per passage."""
     for batch in base.passages():
         yield from batch.to_pylist()
 
 
 def write_passages(base: Base, folder: Path) -> None:
-    """Write a benchmark's passages, without their metadata, as Parquet files."""
+    """Write a benchmark's corpus, without metadata, as Parquet files."""
     columns = ["_id", "title", "text"]
     schema = pa.schema([CORPUS.field(c) for c in columns])
     with TableWriter(folder, "corpus", schema) as writer:
@@ -38,7 +38,7 @@ def write_passages(base: Base, folder: Path) -> None:
 
 
 def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
-    """Yield (query, passage, score): at least 1 for relevant passages, 0 for negatives."""
+    """Yield (query id, passage id, score): at least 1 for relevant passages, else 0."""
     for label in LABELS:
         for row in base.mappings[label].to_pylist():
             score = max(round(row["score"] or 1), 1) if label == RELEVANT else 0
@@ -46,7 +46,7 @@ def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
 
 
 def list_losses(base: Base, *kept: str) -> DroppedFields:
-    """List the data of a benchmark that an export drops, unless named as kept.
+    """List the data of a benchmark that an export drops, except those named.
 
     Args:
         base: the benchmark.
@@ -69,13 +69,13 @@ def list_losses(base: Base, *kept: str) -> DroppedFields:
 
 
 def other_contexts(package: Package, *written: str) -> DroppedFields:
-    """List the context sets that a layout with one context per question leaves out."""
+    """List the context sets that an export with one context per question drops."""
     others = [name for name in package.contexts if name not in written]
     return [f"context sets but {written[0]}: {', '.join(others)}"] if others else []
 
 
 def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write BEIR's ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``.
+    """Write a benchmark in BEIR's layout: corpus, queries and qrels; list what is lost.
 
     Returns:
         What is lost, one line each.
@@ -91,7 +91,7 @@ def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def _parse_metadata(row: dict[str, Any]) -> dict[str, Any]:
-    """Copy a row with its metadata parsed from JSON; without the field if that is empty."""
+    """Copy a row with its metadata parsed from JSON, if it has any."""
     flat = {k: v for k, v in row.items() if k != "metadata"}
     if row.get("metadata"):
         flat["metadata"] = json.loads(row["metadata"])
@@ -99,14 +99,14 @@ def _parse_metadata(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write rows as JSON Lines."""
+    """Write dictionaries to a JSON Lines file."""
     texts = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     with atomic_file(path) as file:
         file.writelines(text.encode("utf-8", "surrogatepass") for text in texts)
 
 
 def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write ``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file per context set.
+    """Write a benchmark in TREC's layout: topics, qrels, corpus, runs; list what is lost.
 
     Returns:
         What is lost, one line each.
@@ -145,7 +145,7 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write MTEB's data sets (configs) ``corpus``, ``queries``, ``default`` and ``top_ranked``.
+    """Write a benchmark in the layout of MTEB's retrieval tasks; list what is lost.
 
     Judgements are in the split ``test``; the first context set becomes ``top_ranked``.
 
@@ -175,7 +175,7 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write configs ``corpus``, ``queries`` and ``mapping``, as rage_toolkit reads them.
+    """Write a benchmark in the layout of rage_toolkit (RAGE); list what is lost.
 
     Returns:
         What is lost, one line each.
@@ -193,7 +193,7 @@ def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write one CSV file per table, with lists and structures as JSON, for the Hub's viewer.
+    """Write each table of a benchmark as CSV for the Hub's viewer; list what is lost.
 
     Returns:
         What is lost, one line each.
@@ -208,7 +208,9 @@ def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
                 shards = package.shards(config, name)
                 writer.writerow(read_schema(shards[0]).names)
                 for batch in iter_batches(shards):
-                    writer.writerows([_cell(v) for v in row.values()] for row in batch.to_pylist())
+                    writer.writerows(
+                        [_format_cell(v) for v in row.values()] for row in batch.to_pylist()
+                    )
     _write_readme(out, data_configs(package.splits, ".csv"), package)
     return [
         "types: numbers and texts are told apart by their looks",
@@ -217,8 +219,8 @@ def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
     ]
 
 
-def _cell(value: Any) -> Any:
-    """Format a value as a CSV cell: lists and structures as JSON, texts never as formulas."""
+def _format_cell(value: Any) -> Any:
+    """Format a value as a CSV cell: JSON for lists and structs, no formulas."""
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
@@ -227,7 +229,7 @@ def _cell(value: Any) -> Any:
 
 
 def _write_readme(out: Path, configs: list[dict[str, Any]], base: Package) -> None:
-    """Write a ``README.md`` that lists the configs, which the Hub's viewer needs.
+    """Write an export's ``README.md``, whose metadata the Hub's viewer needs.
 
     Args:
         out: folder of the export.

@@ -60,7 +60,7 @@ EXPORTS: Catalogue[Export, None] = Catalogue("exports", "format", Export)
 def export(
     name: str, source: Package | str | PathLike[str], out: str | PathLike[str], **options: Any
 ) -> DroppedFields:
-    """Write a benchmark or scores in the layout of another tool: what ``citeforge export`` does.
+    """Export a benchmark or scores to another tool's layout; list what the layout drops.
 
     Args:
         name: of the export, such as ``beir``.
@@ -82,7 +82,7 @@ def export(
 
 
 def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:
-    """Write a benchmark or scores in an export's layout; return what the layout leaves out.
+    """Write a benchmark or scores by a declared export; list what the layout drops.
 
     Args:
         target: the export.
@@ -101,7 +101,7 @@ def write_export(target: Export, source: Path, out: Path, options: Part) -> Drop
 
 
 def _require_fit(export: Export, folder: Path) -> None:
-    """Raise an error if an export cannot write this kind of benchmark."""
+    """Raise an error if an export's layout does not suit the kind of benchmark."""
     kind = Package(folder).kind
     fit = ("benchmarks", kind.facts.shows)
     if export.of not in fit:

@@ -55,7 +55,7 @@ class GoldLink(FrozenRecord):
 def split_package(
     folder: Path, public: Path, gold: Path, metadata: Collection[str] = ()
 ) -> tuple[Manifest, Manifest]:
-    """Split a package into two folders: a public half without labels, and the gold half.
+    """Split a package into a public half without labels and a gold half; return manifests.
 
     The public half has what systems are shown, without labels; it is a package of its own, and
     depends on nothing but that and the secret. The gold half has everything else of the original,
@@ -107,7 +107,7 @@ def split_package(
 
 
 def _only_public_context(package: Package) -> str:
-    """Return the one context set to publish; raise an error if publishing would reveal gold.
+    """Get the one context set to publish; raise an error if publishing reveals the gold.
 
     Raises:
         UsageError: the kind has no public half, the package was built without ``--hidden``, or
@@ -135,7 +135,7 @@ def _only_public_context(package: Package) -> str:
 
 
 def _read_form(package: Package) -> FormAudit | None:
-    """Read what a hidden build found out about the form of its passages; None if nothing."""
+    """Read the audit of whether the form of passages reveals labels; None if there is none."""
     if FORM not in package.manifest.files:
         return None
     path = resolve_package_file(package.folder, FORM)
@@ -143,7 +143,7 @@ def _read_form(package: Package) -> FormAudit | None:
 
 
 def _refuse_telling_fields(package: Package, metadata: Collection[str]) -> None:
-    """Raise an error if a field that is to stay public gives away labels (build's audit).
+    """Raise an error if a metadata field to be published reveals labels, by the audit.
 
     Raises:
         UsageError: one does.
@@ -158,8 +158,8 @@ def _refuse_telling_fields(package: Package, metadata: Collection[str]) -> None:
         )
 
 
-def withheld_words(folder: Path) -> list[str]:
-    """Explain what a public half leaves out, and which features give away labels."""
+def explain_withheld(folder: Path) -> list[str]:
+    """Explain which context sets a public half leaves out, and what still reveals labels."""
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.facts.withheld]
     form = _read_form(package)
@@ -174,13 +174,13 @@ def withheld_words(folder: Path) -> list[str]:
 
 
 def _has_whole_corpus(package: Package) -> bool:
-    """Whether a package has the whole corpus of its source, which reveals no relevant passage."""
+    """Whether a package has its source's whole corpus, so that the corpus reveals no label."""
     field, value = package.kind.facts.whole_corpus or ("", None)
     return value is not None and package.manifest.config.get(field) == value
 
 
 def _context_passage_ids(package: Package, context: str) -> pa.Array:
-    """List the ids of the passages that a context set shows."""
+    """List the ids of all passages that a context set shows."""
     docs = pa.concat_arrays([c.flatten() for c in package.context_table(context)["docs"].chunks])
     return docs.field("corpus-id").unique()
 
@@ -188,7 +188,7 @@ def _context_passage_ids(package: Package, context: str) -> pa.Array:
 def _public_rows(
     package: Package, config: str, split: str, fields: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a table's rows for the public half, with only the given fields of the metadata.
+    """Yield a table's rows for the public half, reduced to some metadata fields.
 
     Args:
         package: the whole package.
@@ -207,14 +207,14 @@ def _public_rows(
 
 
 def _keep_fields(metadata: str | None, fields: Collection[str]) -> str | None:
-    """Keep some fields of a JSON object; None if none of them is in it."""
+    """Reduce a JSON object to some of its fields; None if it has none of them."""
     content = json.loads(metadata) if metadata and fields else {}
     part = {k: v for k, v in content.items() if k in fields} if isinstance(content, dict) else {}
     return json.dumps(part, ensure_ascii=False, sort_keys=True) if part else None
 
 
 def _public_manifest(half: Package, context: str, metadata: Collection[str]) -> Manifest:
-    """Make the manifest of the public half, without options, counts or hashes of hidden parts.
+    """Make the manifest of a package's public half, without anything that reveals labels.
 
     Args:
         half: the public half, with the manifest of the whole.
@@ -242,20 +242,20 @@ def _public_manifest(half: Package, context: str, metadata: Collection[str]) -> 
 
 
 def _size_range(contexts: pa.Table) -> str:
-    """Describe the smallest and largest number of passages per context, such as ``5 to 20``."""
+    """Format the range of passages per context in a table of contexts, such as ``5 to 20``."""
     sizes = sorted(set(pc.list_value_length(contexts["docs"]).to_pylist()))
     return " to ".join(str(n) for n in dict.fromkeys([sizes[0], sizes[-1]])) if sizes else "0"
 
 
 def _public_stats(half: Package, context: str) -> dict[str, object]:
-    """Compute statistics of the public half from its own tables."""
+    """Compute the statistics of a package's public half."""
     sizes = context_sizes(context, half.context_table(context))
     words = {WORDS: word_lengths(half)}
     return {"queries": len(half), **corpus_stats(half.folder), **sizes, **words}
 
 
 def remove_labels(table: pa.Table) -> pa.Table:
-    """Mark all passages of a table of contexts (schema CONTEXTS) as unjudged."""
+    """Mark all passages in a table of contexts as unjudged."""
     rows = [
         {
             "query_id": r["query_id"],
@@ -267,7 +267,7 @@ def remove_labels(table: pa.Table) -> pa.Table:
 
 
 def _split_files(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
-    """Split a package's files: (unchanged tables of the public half, files of the gold half).
+    """Split a package's files: (tables also in the public half, files of the gold half alone).
 
     Equal rows give equal bytes: such tables need not lie in both halves.
     """
@@ -278,7 +278,7 @@ def _split_files(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]
 
 
 def matching_gold(half: Manifest, gold: Path) -> Manifest:
-    """Read a gold half's manifest; raise an error if it does not belong to the public half.
+    """Read a gold half's manifest; raise an error if it belongs to another public half.
 
     Args:
         half: manifest of the public half.
@@ -316,7 +316,7 @@ def matching_gold(half: Manifest, gold: Path) -> Manifest:
 
 
 def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
-    """Join a public and a gold half to the original package, byte for byte.
+    """Join a public and a gold half to the whole package: (manifest, public half's hash).
 
     Returns:
         Its manifest, checked, and the hash of the public half, which submissions may name.

@@ -52,7 +52,7 @@ class Publisher:
     """
 
     def __init__(self, endpoint: str | None = None, token: str | None = None) -> None:
-        """Make a client for the Hugging Face Hub, with its endpoint and a token."""
+        """Make a client of the Hugging Face Hub for an endpoint and a token."""
         from huggingface_hub import HfApi
 
         self.api = HfApi(endpoint=endpoint, token=token)
@@ -60,7 +60,7 @@ class Publisher:
     def plan(
         self, folder: Path, repo_id: str, branch: str = "main", signer: Signer | None = None
     ) -> PublishPlan:
-        """Compare a package's files with its Hub repository: new, changed, removed, the same.
+        """Plan publishing a package: which files of its Hub repository are new or change.
 
         Args:
             folder: a package that :func:`check_sound` let pass.
@@ -82,7 +82,7 @@ class Publisher:
     def _compare(
         self, folder: Path, files: Mapping[str, LocalFile], repo_id: str, branch: str
     ) -> PublishPlan:
-        """Compare files as they are published with a repository.
+        """Compare files to be published with those of a Hub repository.
 
         Args:
             folder: the package.
@@ -101,7 +101,7 @@ class Publisher:
     def _sign(
         self, files: dict[str, LocalFile], repo_id: str, revision: str, signer: Signer
     ) -> None:
-        """Add a package's signature to its files; the published one if it is as good.
+        """Sign a package's files, and add the signature; reuse a published one that is valid.
 
         Args:
             files: files of the package as they are published, by name.
@@ -125,7 +125,7 @@ class Publisher:
     def dry_run(
         self, folder: Path, repo_id: str, branch: str = "main", signer: Signer | None = None
     ) -> PublishPlan:
-        """List what publishing would change; without a connection, every file counts as new.
+        """Plan publishing a package; without a connection, every file counts as new.
 
         Raises:
             InputError: hidden gold would be hidden no more.
@@ -143,7 +143,7 @@ class Publisher:
         self, folder: Path, repo_id: str, *, private: bool = False, branch: str = "main",
         signer: Signer | None = None,
     ) -> Published:  # fmt: skip
-        """Publish a package: verify it, upload it as one commit, tag it, and check what arrived.
+        """Publish a package on the Hub: verify, upload in one commit, tag, check the upload.
 
         May be run again after anything: what is there is not uploaded again, and a version that
         was committed is not committed twice.
@@ -186,7 +186,7 @@ class Publisher:
     def publish_folder(
         self, folder: Path, repo_id: str, branch: str, dry_run: bool
     ) -> Published | PublishPlan:
-        """Upload a folder that is no package to a private repository; a dry run lists changes.
+        """Upload any folder to a private Hub repository; a dry run returns the plan.
 
         Args:
             folder: the gold half of a package, or any other folder.
@@ -215,7 +215,7 @@ class Publisher:
             return Published(repo_id, commit, "", len(files))
 
     def _require_connection(self, repo_id: str) -> None:
-        """Ask the Hub for a repository once; listing its files would try six times.
+        """Raise an error if the Hub does not answer one quick request for a repository.
 
         Raises:
             InputError: the Hub does not answer.
@@ -224,7 +224,7 @@ class Publisher:
             self.api.repo_exists(repo_id, repo_type="dataset")
 
     def _create_repository(self, repo_id: str, private: bool, branch: str) -> None:
-        """Create the repository of a data set and its branch unless they exist.
+        """Create a Hub dataset repository and its branch, unless they exist.
 
         Raises:
             InputError: the token does not allow it.
@@ -235,7 +235,7 @@ class Publisher:
             self.api.create_branch(repo_id, branch=branch, repo_type="dataset", exist_ok=True)
 
     def get_account(self, repo_id: str) -> dict[str, Any]:
-        """Get the Hub account of the token; raise an error if there is no token.
+        """Get the Hub account that the token belongs to; raise an error without a token.
 
         Returns:
             What the Hub says of the account: its name, organisations and the token's rights.
@@ -253,7 +253,7 @@ class Publisher:
             ) from error
 
     def require_write_access(self, repo_id: str) -> None:
-        """Raise an error if the token may not write to a repository.
+        """Raise an error if the token may not write to a Hub repository.
 
         Raises:
             InputError: no token, a read-only one, or one for other owners.
@@ -289,7 +289,7 @@ class Publisher:
             )
 
     def _remote_files(self, repo_id: str, revision: str) -> dict[str, RepoFile] | None:
-        """List a repository's files by name; None if the repository or revision does not exist."""
+        """Map names to the files of a Hub repository; None if it or the revision is missing."""
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
@@ -307,16 +307,16 @@ class Publisher:
         files: Mapping[str, LocalFile],
         branch: str,
         title: str,
-        about: str | None = None,
+        description: str | None = None,
     ) -> str:
-        """Commit a plan's changes; return the commit's id, or the latest one if nothing changes.
+        """Commit planned changes to the Hub; return the id of the new or else latest commit.
 
         Args:
             plan: repository, and changes to it.
             files: the package's files, by name.
             branch: branch to commit to.
             title: title of the commit.
-            about: text below the title.
+            description: text below the title.
         """
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -324,7 +324,7 @@ class Publisher:
             CommitOperationDelete(c.path)
             if c.state == "removed"
             else CommitOperationAdd(c.path, files[c.path].content or str(files[c.path].path))
-            for c in plan.moving()
+            for c in plan.uploads_and_deletions()
         ]
         if not operations:
             info = self.api.repo_info(plan.repo_id, repo_type="dataset", revision=branch)
@@ -334,7 +334,7 @@ class Publisher:
                 plan.repo_id,
                 operations,
                 commit_message=title,
-                commit_description=about,
+                commit_description=description,
                 repo_type="dataset",
                 revision=branch,
             )
@@ -348,7 +348,7 @@ class Publisher:
         return str(done.oid)
 
     def _read_back(self, files: Mapping[str, LocalFile], repo_id: str, tag: str) -> None:
-        """Download a published version; raise an error if a file's hash differs."""
+        """Download what was published; raise an error if a file's hash differs."""
         with tempfile.TemporaryDirectory() as work:
             copy = self.fetch(repo_id, tag, Path(work))
             for name, file in files.items():
@@ -358,7 +358,7 @@ class Publisher:
                     )
 
     def fetch(self, repo_id: str, revision: str | None, into: Path | None = None) -> Path:
-        """Download a repository to a folder, by default into the cache; return the folder."""
+        """Download a Hub repository to a folder (None: the cache); return the folder."""
         folder = self.api.snapshot_download(
             repo_id, repo_type="dataset", revision=revision, local_dir=into
         )
@@ -366,7 +366,7 @@ class Publisher:
 
 
 def check_sound(folder: Path) -> Manifest:
-    """Read a package's manifest; raise an error if the package may not be published.
+    """Read a package's manifest; raise an error if the package must not be published.
 
     Raises:
         InputError: names the first problem of the package, or of its licence.
@@ -402,7 +402,7 @@ def parse_hub(name: str) -> tuple[str, str | None] | None:
 
 
 def fetch_folder(name: Path) -> Path:
-    """Return a local folder, or download the one that ``hub:ORG/NAME`` names.
+    """Get a local folder, or download the one that ``hub:ORG/NAME`` names.
 
     Raises:
         InputError: it cannot be downloaded.
@@ -416,7 +416,7 @@ def fetch_folder(name: Path) -> Path:
 
 
 def local_folder(name: Path) -> Path:
-    """Return a package's local folder, or download and verify the one that ``hub:ORG/NAME`` names.
+    """Get a package's local folder, or download and verify one named ``hub:ORG/NAME``.
 
     Raises:
         InputError: it cannot be downloaded, or does not verify.
@@ -438,7 +438,7 @@ def local_folder(name: Path) -> Path:
 
 
 def copy_files(source: Path, names: Sequence[str], out: Path) -> None:
-    """Copy the named files of a package to another folder.
+    """Copy named files of a package to another folder.
 
     Raises:
         InputError: one is missing, or a link.

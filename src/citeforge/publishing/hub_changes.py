@@ -17,7 +17,7 @@ State = Literal["new", "changed", "same", "removed"]
 
 
 def git_blob_id(content: bytes) -> str:
-    """Compute the id that git gives to a file with this content."""
+    """Compute the git object id of a file's content."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
@@ -37,11 +37,11 @@ class LocalFile:
 
     @property
     def size(self) -> int:
-        """Number of bytes that are published."""
+        """Number of bytes of the file's published content."""
         return self.path.stat().st_size if self.content is None else len(self.content)
 
     def equals(self, other: RepoFile | None) -> bool:
-        """Whether a file on the Hub has the same content as this one."""
+        """Whether a file in a Hub repository has the same content as this one."""
         if other is None or other.size != self.size:
             return False
         if other.lfs is not None:
@@ -78,8 +78,8 @@ class PublishPlan:
     exists: bool | None
     changes: list[Change]
 
-    def moving(self) -> list[Change]:
-        """List the changes for which a commit uploads or deletes a file."""
+    def uploads_and_deletions(self) -> list[Change]:
+        """List the planned changes without unchanged files: uploads and deletions."""
         return [c for c in self.changes if c.state != "same"]
 
 
@@ -101,7 +101,7 @@ class Published:
 
 
 def list_changes(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile]) -> list[Change]:
-    """List the changes that publishing files would make to a repository.
+    """List the changes that publishing local files makes to a Hub repository.
 
     Tables that only the old version has are removed, and a signature of other content; other files
     of the repository stay.

@@ -20,7 +20,7 @@ class HubConnectionError(InputError):
 
 @contextmanager
 def hub_errors(repo_id: str) -> Iterator[None]:
-    """Turn errors of the Hub and its client into InputErrors that say what to do next."""
+    """Turn errors of the Hub client in the ``with`` block into InputErrors with advice."""
     from huggingface_hub import errors
 
     of_network = errors.FileMetadataError, errors.LocalEntryNotFoundError
@@ -62,7 +62,7 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
 
 def hub_error_words(error: BaseException) -> str:
-    """Shorten an error's text to whole sentences of at most 600 characters, without keys."""
+    """Shorten an error's text to at most 600 characters, with secret keys masked."""
     text = mask_keys(" ".join(str(error).split()))
     if len(text) > _MOST_SAID:
         ends = [end.start() for end in _SENTENCE_END.finditer(text)]
@@ -71,7 +71,7 @@ def hub_error_words(error: BaseException) -> str:
 
 
 def is_network(error: BaseException) -> bool:
-    """Whether an error, or one that caused it, comes from the network or the HTTP library."""
+    """Whether an error, or its cause, comes from the network or an HTTP library."""
     kinds: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError, *http_errors())
     cause: BaseException | None = error
     while cause is not None:

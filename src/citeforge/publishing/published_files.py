@@ -35,7 +35,7 @@ _ANY_SIGNED = re.compile(r"\S+".join(map(re.escape, _SIGNED.split("{repository}"
 
 
 def package_files(folder: Path, repo_id: str, is_signed: bool = False) -> dict[str, LocalFile]:
-    """List a package's files as they are published, with card and manifest edited.
+    """List a package's files for the Hub, with card and manifest edited: name to file.
 
     The card names the repository, and the manifest no folder of this machine.
 
@@ -62,13 +62,13 @@ def package_files(folder: Path, repo_id: str, is_signed: bool = False) -> dict[s
 
 
 def _edited_file(path: Path, text: str) -> LocalFile:
-    """Describe a file that is published with another text than the local one."""
+    """Describe a local file whose published text differs from its own."""
     content = text.encode()
     return LocalFile(path, hashlib.sha256(content).hexdigest(), content)
 
 
 def _without_paths(value: Any) -> Any:
-    """Replace paths of this machine in the values of JSON by the names of their files."""
+    """Replace local paths in a JSON value by their file names, at any depth."""
     if isinstance(value, dict):
         return {key: _without_paths(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -77,7 +77,7 @@ def _without_paths(value: Any) -> Any:
 
 
 def require_open_labels(manifest: Manifest) -> None:
-    """Raise an error if a package that would be published whole has labels to hide.
+    """Raise an error if publishing the whole package would reveal labels to be hidden.
 
     Raises:
         UsageError: it holds a secret, or is made of a package that does.
@@ -99,7 +99,7 @@ def require_open_labels(manifest: Manifest) -> None:
 def require_same_files(
     files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str, tag: str
 ) -> None:
-    """Raise an error if a version is already published with other content."""
+    """Raise an error if this version is already on the Hub with other content."""
     if (name := next((n for n, f in files.items() if not f.equals(remote.get(n))), None)) is None:
         return
     raise InputError(
@@ -114,7 +114,7 @@ def require_same_files(
 def require_same_contexts(
     files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str
 ) -> None:
-    """Raise an error if gold is already public, or contexts differ from those already public.
+    """Raise an error if files on the Hub, with those to publish, reveal hidden labels.
 
     Args:
         files: files to publish, by name.

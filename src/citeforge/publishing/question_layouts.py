@@ -16,7 +16,7 @@ from citeforge.schemas.kg import EMPTY, Graph, Triple, from_row
 
 
 def choose_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
-    """Choose the context set to export (the named one, else the first); list the data dropped."""
+    """Choose the context set to export, the named or first one: (its name, data dropped)."""
     name = options.context or base.contexts[0]
     lost = other_contexts(base, name)
     if any(base.negatives.values()):
@@ -25,7 +25,7 @@ def choose_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFie
 
 
 def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Write ``data.json``, ALCE's layout: a list of items with question, docs and gold.
+    """Write a benchmark in ALCE's layout, ``data.json``; list what is lost.
 
     Returns:
         What is lost, one line each.
@@ -62,7 +62,7 @@ def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFiel
 
 
 def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Save a ``datasets.Dataset`` in AttriEval's layout, a row per question.
+    """Write a benchmark in AttriEval's layout, a saved data set; list what is lost.
 
     Returns:
         What is lost, one line each.
@@ -104,7 +104,7 @@ def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> Droppe
 
 
 def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Write ``data.csv`` in Attributed-IR's layout; systems fill in its column ``output``.
+    """Write a benchmark in Attributed-IR's layout, ``data.csv``; list what is lost.
 
     Returns:
         What is lost, one line each.
@@ -130,7 +130,7 @@ def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> Dr
 
 
 def export_kalma(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Write questions in KaLMA's layout (``specific.json``, ``general.json``), and gold if any.
+    """Write a benchmark in KaLMA's layout of JSON files; list what is lost.
 
     Gold goes into ``gold.json`` (with rounds) and ``gold_no_round1.json``, the two files that
     KaLMA's code reads.
@@ -162,15 +162,15 @@ def write_items(
     questions: Sequence[str],
     graphs: Sequence[Sequence[Graph]],
     path: Path,
-    empty: Sequence[Mapping[str, Mapping[str, str]]] = (),
+    empty_relations: Sequence[Mapping[str, Mapping[str, str]]] = (),
 ) -> int:
-    """Write questions and their graphs in KaLMA's layout; return how many values are lost.
+    """Write questions with sub-graphs in KaLMA's layout; return how many values are lost.
 
     Args:
         questions: texts.
         graphs: sub-graphs of each.
         path: file to make.
-        empty: relations with an empty value, by entity, of each question; none for built ones.
+        empty_relations: per question, relations with an empty value by entity; none if built.
 
     Returns:
         Number of values that the layout, with one value per relation, cannot hold.
@@ -184,7 +184,7 @@ def write_items(
             for triple in graph.triples:
                 lost += entry.get(triple.relation, triple.value) != triple.value
                 entry.setdefault(triple.relation, triple.value)
-            blank = dict(empty[at].get(graph.qid, {})) if empty else {}
+            blank = dict(empty_relations[at].get(graph.qid, {})) if empty_relations else {}
             entries.append({**blank, **entry, "name": graph.name, "qid": graph.qid})
         rows.append([question, entries])
     write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
@@ -194,7 +194,7 @@ def write_items(
 def write_gold(
     questions: Sequence[str], gold: Sequence[Sequence[tuple[Triple, int]]], path: Path
 ) -> None:
-    """Write questions with their minimum knowledge sets, and rounds, in BioKaLMA's layout.
+    """Write questions with gold facts and their rounds in BioKaLMA's layout.
 
     Args:
         questions: texts.

@@ -102,7 +102,7 @@ class Signer:
 
     @extras_named()
     def require_usable(self) -> None:
-        """Raise an error if this signer cannot sign, before anything is changed.
+        """Raise an error if this signer's key or library does not work.
 
         Raises:
             InputError: the key is none.
@@ -115,7 +115,7 @@ class Signer:
 
     @extras_named()
     def sign(self, files: Mapping[str, LocalFile], earlier: Path | None = None) -> bytes:
-        """Sign files; return the content of ``model.sig``.
+        """Sign a package's files; return the content of the signature ``model.sig``.
 
         Args:
             files: all files of a package but the signature, by name.
@@ -170,7 +170,7 @@ class SignatureCheck:
     issuer: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse combinations that name no signer.
+        """Refuse expectations of a signer that contradict each other or are incomplete.
 
         Raises:
             UsageError: a key and an identity, or one of identity and issuer.
@@ -185,13 +185,13 @@ class SignatureCheck:
 
     @property
     def is_asked(self) -> bool:
-        """Whether a signer is named."""
+        """Whether an expected signer (key or identity) is given."""
         return self.key is not None or self.identity is not None
 
 
 @extras_named()
 def sign_package(folder: Path, key: Path | None = None) -> Path:
-    """Sign a package in its folder; as ``citeforge export signature``.
+    """Sign a package in its folder; return the signature's path.
 
     Args:
         folder: a sound package; an earlier signature is replaced.
@@ -213,7 +213,7 @@ def sign_package(folder: Path, key: Path | None = None) -> Path:
 
 @extras_named()
 def check_signature(folder: Path, check: SignatureCheck, signature: Path | None = None) -> int:
-    """Check that a signer has signed all files of a package as they are; return their number.
+    """Check that a signer has signed all files of a package; return the number of files.
 
     Args:
         folder: package.
@@ -254,7 +254,7 @@ def check_signature(folder: Path, check: SignatureCheck, signature: Path | None 
 
 
 def _has_signed(folder: Path, check: SignatureCheck, signature: Path) -> bool:
-    """Whether a signature is a signer's, of a folder's files as they are.
+    """Whether a signature is by a certain signer and fits the files of a folder.
 
     Raises:
         InputError: Sigstore cannot be reached.
@@ -269,7 +269,7 @@ def _has_signed(folder: Path, check: SignatureCheck, signature: Path) -> bool:
 
 
 def _read_bundle(path: Path) -> _Bundle:
-    """Read a signature; nothing in it is verified.
+    """Read a signature file, a Sigstore bundle, without verifying it.
 
     Raises:
         msgspec.MsgspecError: it is no bundle of Sigstore.
@@ -278,7 +278,7 @@ def _read_bundle(path: Path) -> _Bundle:
 
 
 def _read_identity(path: Path) -> SignatureCheck | None:
-    """Read from a new signature by Sigstore who made it; None if its certificate names nobody."""
+    """Read the signer's identity from a new Sigstore signature; None if it has none."""
     from cryptography import x509
 
     certificate = _read_bundle(path).verificationMaterial.certificate
@@ -293,7 +293,7 @@ def _read_identity(path: Path) -> SignatureCheck | None:
 
 
 def _signed_files(path: Path) -> dict[str, str]:
-    """Read the names and digests that a signature lists; whether they are signed is not checked.
+    """Read the file names and digests in a signature, without verifying it.
 
     Raises:
         InputError: it is no bundle of model-signing.
@@ -310,7 +310,7 @@ def _signed_files(path: Path) -> dict[str, str]:
 
 
 def _find_difference(folder: Path, signature: Path) -> tuple[str, str] | None:
-    """Find the first file that is not as it was signed: (name, what is wrong); None if all are."""
+    """Find the first file that differs from a signature: (name, problem); None if none does."""
     signed = _signed_files(signature)
     names = [*load_manifest(folder).files, MANIFEST]
     changed = [n for n in names if n in signed and signed[n] != sha256_file(folder / n)]
@@ -329,7 +329,7 @@ def _find_difference(folder: Path, signature: Path) -> tuple[str, str] | None:
 
 
 def load_private_key(path: Path) -> Any:
-    """Read a private key, with the password of ``CITEFORGE_SIGN_PASSWORD`` if it is encrypted.
+    """Load a private key for signing; an environment variable has its password, if any.
 
     Raises:
         InputError: it cannot be read, or is no private key.
@@ -341,7 +341,7 @@ def load_private_key(path: Path) -> Any:
 
 
 def load_public_key(path: Path) -> Any:
-    """Read a public key.
+    """Load a public key that verifies signatures.
 
     Raises:
         InputError: it cannot be read, or is no public key.
@@ -353,7 +353,7 @@ def load_public_key(path: Path) -> Any:
 
 
 def _require_curve(key: Any) -> Any:
-    """Return a key of a curve that the library takes.
+    """Return a key unchanged; refuse one whose elliptic curve is not supported.
 
     Raises:
         ValueError: it is another key.
@@ -365,7 +365,7 @@ def _require_curve(key: Any) -> Any:
 
 
 def _public_pem(private: Path) -> bytes:
-    """Compute the public key of a private one, in PEM."""
+    """Compute the public key of a private key file, in PEM."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     key = load_private_key(private).public_key()
@@ -379,7 +379,7 @@ def _password() -> bytes | None:
 
 @contextmanager
 def _key_errors(path: Path, allowed: str) -> Iterator[None]:
-    """Turn errors of reading a key into one line.
+    """Turn errors of reading a key file in the ``with`` block into InputErrors.
 
     Raises:
         InputError: it cannot be read, or is no key.
@@ -401,7 +401,7 @@ def _key_errors(path: Path, allowed: str) -> Iterator[None]:
 
 @contextmanager
 def _library_errors(path: Path | str, fault: str, allowed: str) -> Iterator[None]:
-    """Turn errors of model-signing and of Sigstore into one line; their notes go to standard error.
+    """Turn errors of model-signing and Sigstore in the ``with`` block into InputErrors.
 
     Args:
         path: the signature.
@@ -437,7 +437,7 @@ def _library_errors(path: Path | str, fault: str, allowed: str) -> Iterator[None
 
 
 def _is_unreachable(error: BaseException | None) -> bool:
-    """Whether an error comes from the connection to Sigstore, or to what it trusts (TUF)."""
+    """Whether an error means that Sigstore, or the source of its trusted keys, is offline."""
     from sigstore.errors import NetworkError
     from tuf.api.exceptions import DownloadError
 
@@ -449,12 +449,12 @@ def _is_unreachable(error: BaseException | None) -> bool:
 
 
 def _shorten(error: Exception) -> str:
-    """Shorten an error's text to one line, without keys."""
+    """Shorten an error's text to one line, with secret keys masked."""
     return one_line(str(error)).rstrip(" .") or type(error).__name__
 
 
 def _copy_file(file: LocalFile, target: Path) -> None:
-    """Put a file's content as it is published into a folder; a link where it is the local one."""
+    """Copy the published content of a file to a path, or link the local file."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if file.content is None:
         link_or_copy(Path(os.path.realpath(file.path)), target)

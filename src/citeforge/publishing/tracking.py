@@ -73,7 +73,7 @@ class Logged:
 
 
 def find_trackers(names: Sequence[str]) -> list[Choice]:
-    """Look up trackers by name, and check that their clients are installed.
+    """Look up experiment trackers by name, and check that their clients are installed.
 
     Raises:
         UsageError: no such tracker.
@@ -87,7 +87,7 @@ def find_trackers(names: Sequence[str]) -> list[Choice]:
 
 
 def log_files(files: Sequence[ScoreFile], trackers: Sequence[Choice]) -> list[Logged]:
-    """Log score files to trackers, one run each; a failure never keeps others from being logged.
+    """Log score files to experiment trackers, one run each; failures are returned as such.
 
     Where the gold is hidden, only what may be published is logged.
 
@@ -108,7 +108,7 @@ def log_files(files: Sequence[ScoreFile], trackers: Sequence[Choice]) -> list[Lo
 
 
 def _log_run(row: Choice, run: TrackedRun) -> Logged:
-    """Log one run to one tracker; return the reason if its client fails."""
+    """Log one run to an experiment tracker; return where it is, or the failure."""
     log = partial(Logged, row.name, run.name)
     try:
         place = row.factory(run) if row.factory is not None else None
@@ -119,7 +119,7 @@ def _log_run(row: Choice, run: TrackedRun) -> Logged:
 
 
 def _make_run(file: ScoreFile, folder: Path) -> TrackedRun:
-    """Collect what is logged of a score file, and write report and scores into a folder."""
+    """Collect what a tracker logs of a score file; write its report and scores to a folder."""
     from citeforge.reports.pages.formats import make_report
 
     report, scores = folder / "report.html", folder / "scores.json"
@@ -128,14 +128,14 @@ def _make_run(file: ScoreFile, folder: Path) -> TrackedRun:
     return TrackedRun(
         project=_safe_name(file.benchmark),
         name=_safe_name(f"{file.system} {file.context}"),
-        settings=_distinct(_list_settings(file)),
-        values=_distinct(_list_values(file)),
+        settings=_unique_names(_list_settings(file)),
+        values=_unique_names(_list_values(file)),
         files=(report, scores),
     )
 
 
 def _list_settings(file: ScoreFile) -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of everything that the scores of a file depend on."""
+    """Yield (name, value) of each setting that a score file's scores depend on."""
     parts = [parse_signature(measure.signature) for measure in file.measures]
     labels = dict.fromkeys(part["bench"] for part in parts if "bench" in part)
     yield "system", file.system
@@ -155,7 +155,7 @@ def _list_settings(file: ScoreFile) -> Iterator[tuple[str, str]]:
 
 
 def _list_values(file: ScoreFile) -> Iterator[tuple[str, float]]:
-    """Yield (name, number) of all values, ends of intervals, and counts of a score file."""
+    """Yield (name, number) of each score, bound of an interval and count of a score file."""
     for measure in file.measures:
         yield from _list_ends(measure.name, measure)
         if measure.corrected is not None:
@@ -165,13 +165,13 @@ def _list_values(file: ScoreFile) -> Iterator[tuple[str, float]]:
 
 
 def _list_ends(name: str, score: MeasureScore | Corrected) -> Iterator[tuple[str, float]]:
-    """Yield (name, number) of a value and the ends of its interval; of those that there are."""
+    """Yield (name, number) of a score and of the bounds of its interval, if any."""
     ends = {name: score.value, f"{name}_low": score.low, f"{name}_high": score.high}
     yield from ((key, number) for key, number in ends.items() if number is not None)
 
 
-def _distinct(pairs: Iterator[tuple[str, T]]) -> dict[str, T]:
-    """Map names, made safe for all trackers, to values; equal names get a number."""
+def _unique_names(pairs: Iterator[tuple[str, T]]) -> dict[str, T]:
+    """Make a dictionary of pairs, with names that all trackers accept, made unique."""
     found: dict[str, T] = {}
     for name, value in pairs:
         safe, number = _safe_name(name), 1
@@ -183,5 +183,5 @@ def _distinct(pairs: Iterator[tuple[str, T]]) -> dict[str, T]:
 
 
 def _safe_name(text: str) -> str:
-    """Replace the characters of a name that some tracker refuses by ``_``."""
+    """Replace characters by ``_`` that some tracker refuses in names."""
     return _OTHER_CHARACTERS.sub("_", text)[:_LONGEST_NAME]

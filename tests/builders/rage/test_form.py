@@ -27,7 +27,7 @@ from citeforge.builders.rage.form import (
 )
 from citeforge.builders.surface import SurfacePassage
 from citeforge.package.package import Package
-from citeforge.publishing.hidden import split_package, withheld_words
+from citeforge.publishing.hidden import explain_withheld, split_package
 from citeforge.schemas.errors import EXTRAS
 from citeforge.schemas.form import FormAudit
 from citeforge.schemas.recipes.rage import Mining, Mixture
@@ -190,7 +190,7 @@ def test_what_can_neither_be_matched_nor_levelled_is_named(
     package = build(source, tmp_path / "b", n_near=6)
     assert trap in named(audit_of(package))
     assert trap in listed(capsys.readouterr().err)
-    assert trap in withheld_words(package.folder)[0]
+    assert trap in explain_withheld(package.folder)[0]
     # The figures are outside the hash, in the gold half alone, and the halves still join.
     split_package(package.folder, tmp_path / "public", tmp_path / "gold")
     assert not (tmp_path / "public" / "form.json").exists()
