@@ -64,7 +64,7 @@ def noise_key(submission: Submission, benchmark: Benchmark) -> NoiseKey | None:
 
 
 def hash_answers(submission: Submission) -> str:
-    """Hash what is scored of a submission, so that nothing else draws new noise.
+    """Hash the scored content of a submission, from which its noise is drawn.
 
     File name, format, header, order of lines, blanks behind answers, metadata and prompts do not
     enter; everything that may enter a value does, because two values with the same noise would tell
@@ -82,7 +82,7 @@ def make_figures(
     entry: MeasureScore, measure: Measure, sample: Sample, key: NoiseKey | None,
     clusters: npt.NDArray[np.int64] | None = None,
 ) -> Figures | None:  # fmt: skip
-    """Make the published values, with noise, of a measure that depends on hidden labels.
+    """Make the published value, with noise added, of a measure that depends on hidden labels.
 
     The interval follows from the rounded value, so that it tells nothing more.
 
@@ -116,7 +116,7 @@ def make_figures(
 
 
 def copy_figures(entry: MeasureScore) -> Figures | None:
-    """Round a measure's value and interval for a hidden board, without noise; None without any.
+    """Round a measure's value and interval for publication, without noise; None without value.
 
     For measures whose values tell nothing of hidden labels.
     """

@@ -38,14 +38,14 @@ def require_effects(measures: Sequence[Measure], tools: ScoringTools) -> None:
             )
 
 
-def _is_read(measure: Measure, tools: ScoringTools, without: ScoringTools) -> bool:
-    """Whether a measure's signature differs without an option, or cannot be made yet."""
+def _is_read(measure: Measure, tools: ScoringTools, default_tools: ScoringTools) -> bool:
+    """Whether resetting an option changes a measure's signature (or that is unknown yet)."""
     if measure.options is None:
         return False
     if tools.llm is None and Need.LLM in measure.group.needs:
         return True
     protocol = tools.options.protocol
     try:
-        return measure.options(tools, protocol) != measure.options(without, protocol)
+        return measure.options(tools, protocol) != measure.options(default_tools, protocol)
     except CannotError:
         return True

@@ -54,7 +54,8 @@ def test_relevant_citations_and_a_short_answer_make_one_value() -> None:
     # Of two passages the first is relevant, and has a short answer, but for the sixth query.
     scored = [score_strict(grammar, o, 2, frozenset({0}), {0: ["Mars"]}) for o in outputs]
     scored.append(score_strict(grammar, "Mars [1].", 2, frozenset({0}), {}))
-    columns = RageColumns(*(np.array([c]) for c in zip(*(s.kept for s in scored), strict=True)))
+    values = zip(*(s.stored_values for s in scored), strict=True)
+    columns = RageColumns(*(np.array([c]) for c in values))
     sample = _correct_and_relevant(SimpleNamespace(labelled=columns))  # type: ignore[arg-type]
     assert [None if np.isnan(v) else v for v in sample.per_query[0]] == [1, 0, 0, 0, 0, None]
 

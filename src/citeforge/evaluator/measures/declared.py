@@ -149,7 +149,7 @@ class Measure:
 
     @property
     def reads(self) -> str:
-        """Kind of answers that the measure scores: to ``passages``, ``cells``, ``triples``, …."""
+        """What scored answers are about: ``passages``, ``triples``, experiment ``cells``, …."""
         return self.group.reads
 
     @property
@@ -199,7 +199,7 @@ class Measure:
         )  # fmt: skip
 
     def parse(self, name: str) -> Measure | None:
-        """Make the measure that a name such as ``nDCG@7`` asks for; None if its base is another.
+        """Parse a name with a cutoff, such as ``nDCG@7``; None if it is of another measure.
 
         Raises:
             UsageError: no such number is possible.
@@ -270,7 +270,7 @@ class Group:
         evaluator: Evaluator | None = None, is_each: bool = False, lacks: str = "",
         missing: Any = None, **facts: Unpack[Facts],
     ) -> None:  # fmt: skip
-        """Declare what measures share.
+        """Declare what the measures of a group share: their facts, and inputs of their function.
 
         Args:
             family: their family.
@@ -288,22 +288,22 @@ class Group:
         self._functions: dict[str, Callable[[Any], Any]] = {}
 
     def __repr__(self) -> str:
-        """Say what it is, to users who list a group in place of its measures."""
+        """Describe the group, for users who list it in place of its measures."""
         return f"the group of measures {self.name!r} (list what its method `measure` returns)"
 
     def strict(self, function: Callable[[Any], Any]) -> Group:
-        """Register the decorated function, which computes the group's results in each protocol."""
+        """Set the decorated function that computes the measures' results; return the group."""
         self._functions["strict"] = function
         return self
 
     def reference(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Register the decorated function, which computes the results under ``reference``."""
+        """Set the decorated function that computes results under ``reference``; return it."""
         self._functions["reference"] = function
         return function
 
     @property
     def asks_judge(self) -> bool:
-        """Whether its measures are handed a judge."""
+        """Whether the measures of the group use a judge of entailment."""
         return not {Need.JUDGE, Need.JUDGE_IF_ANY}.isdisjoint(self.needs)
 
     def measure(self, name: str, definition: str, **facts: Unpack[Facts]) -> Measure:
@@ -342,7 +342,7 @@ Declare = Callable[[Callable[[Any], Any]], Group]
 def per_answer(
     family: str, *, lacks: str = "", missing: Any = None, **declared: Unpack[GroupFacts]
 ) -> Declare:
-    """Make a group of the decorated function, which computes a result from one answer.
+    """Return a decorator that makes a group of measures of a function of one answer.
 
     It returns None where the result is not defined. To ask the judge it yields pairs of texts, and
     gets a :class:`~citeforge.evaluator.measures.values.Value` for each; those of all answers are
@@ -359,7 +359,7 @@ def per_answer(
 
 
 def per_submission(family: str, **declared: Unpack[GroupFacts]) -> Declare:
-    """Make a group of the decorated function, which computes results from all answers.
+    """Return a decorator that makes a group of measures of a function of all answers.
 
     It returns a result of each answer by its key, a sample, or what its measures make samples of.
 

@@ -20,15 +20,18 @@ _CUT = re.compile(r"…|\.\.\.")
 
 
 def cited_words(
-    output: str, statements: Sequence[Statement], spans: Sequence[CitedSpan], texts: Sequence[str]
+    output: str,
+    statements: Sequence[Statement],
+    spans: Sequence[CitedSpan],
+    passage_texts: Sequence[str],
 ) -> list[CitedWords]:
-    """Match a system's own citation spans to statements of its answer and cited passages.
+    """Match a system's citation spans to words of its statements and of cited passages.
 
     Args:
         output: what the system wrote; spans count its characters.
         statements: read from it.
         spans: as the submission has them.
-        texts: passages that were shown.
+        passage_texts: passages that were shown.
 
     Returns:
         One for each span and statement of which it covers a letter or digit; a span that covers
@@ -37,9 +40,9 @@ def cited_words(
     offsets = [_offsets_in_output(output, s) for s in statements]
     words: list[CitedWords] = []
     for span in spans:
-        inside = span.passage is not None and 0 <= span.passage < len(texts)
+        inside = span.passage is not None and 0 <= span.passage < len(passage_texts)
         passage = span.passage if inside else None
-        quoted = [] if passage is None else list(quotations(texts[passage], span))
+        quoted = [] if passage is None else list(quotations(passage_texts[passage], span))
         covered = (
             []
             if span.written is not None
@@ -60,7 +63,7 @@ def cited_words(
 
 
 def quotations(text: str, span: CitedSpan) -> Iterator[tuple[int, int]]:
-    """Find a citation's quotation in the passage's text; yield (start, end) of each part.
+    """Yield (start, end) of each part of a citation's quotation in a passage's text.
 
     White space may differ. The parts between ellipses are looked for one by one.
     """
@@ -175,7 +178,7 @@ def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDe
 
 
 def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
-    """Split an answer: (statements with citations, citations of none of them, cited words)."""
+    """Split an answer: (statements with citations, citations outside statements, cited words)."""
     split = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
     texts = [p.text for p in item.passages]
     return (
@@ -190,6 +193,6 @@ _MOST_GOLD_ANSWERS = 10
 
 
 def _gold_texts(item: AnswerItem) -> list[str]:
-    """List the texts of the gold answers, or their accepted forms where they have no text."""
+    """List the texts of the gold answers, or their short forms where they have no text."""
     texts = (row.text or " / ".join(row.aliases) for row in item.gold)
     return [text for text in dict.fromkeys(texts) if text][:_MOST_GOLD_ANSWERS]

@@ -80,7 +80,7 @@ class Answers(Inputs):
 
     @property
     def query_ids(self) -> list[str]:
-        """Id of each query, by its row; no secret."""
+        """Ids of the benchmark's queries, in order; every measure may read them."""
         return self._whole.query_ids
 
     @property
@@ -99,7 +99,7 @@ class Answers(Inputs):
 
     @cached_property
     def statements(self) -> dict[AnswerKey, list[CitedStatement]]:
-        """Statements of each answer.
+        """Statements, with their citations, of each answer, by its key.
 
         Raises:
             CannotError: they cannot be read, or are not handed over.
@@ -182,15 +182,15 @@ def _limit_inputs(answers: Inputs, needs: Collection[Need], evaluator: Evaluator
 
 
 def compute_each(
-    function: Callable[[Any], Any], answers: Any, missing: Any
+    function: Callable[[Any], Any], answers: Any, missing_result: Any
 ) -> dict[AnswerKey, Any]:
-    """Apply a function to each answer; the judge gets the questions of all answers together.
+    """Apply a function to each answer; its questions to the judge are asked in batches.
 
     Args:
         function: an answer to its result, None where it is not defined; or yields pairs of texts
             before it returns, and gets a value for each.
         answers: as they are handed to it.
-        missing: result of a missing answer where one is defined; None for the function's own.
+        missing_result: result of a missing answer where one is defined; None for the function's.
     """
     results: dict[AnswerKey, Any] = {}
     waiting: dict[AnswerKey, tuple[Generator[Any, Any, Any], Sequence[Value] | None]] = {}
@@ -214,6 +214,6 @@ def compute_each(
             key: (waiting[key][0], [judge_pair(judge, pair) for pair in pairs])
             for key, pairs in asked.items()
         }
-    if missing is not None:
-        results |= {key: missing for key in absent if results[key] is not None}
+    if missing_result is not None:
+        results |= {key: missing_result for key in absent if results[key] is not None}
     return {key: result for key, result in results.items() if result is not None}

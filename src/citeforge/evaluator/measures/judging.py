@@ -76,7 +76,7 @@ class CitationJudging:
         levels: Mapping[Pair, str] | None = None,
         is_needed: Callable[[AnswerItem, int, tuple[int, ...]], bool] | None = None,
     ) -> None:
-        """Prepare to judge citations.
+        """Prepare to judge citations by the rules of ``strict``, ALCE or Attributed-IR.
 
         Args:
             judge: decides whether passages entail a statement.
@@ -181,7 +181,7 @@ class CitationJudging:
         return not item.passages[statement.cited[0]].text
 
     def _count_needless(self, statement: CitedStatement, needed: Value) -> Value:
-        """Count a statement's needless citations: all, as ALCE's code does, or else one at most."""
+        """Count a statement's citations beyond the needed; at most 1 except in ALCE's code."""
         n = len(statement.cited)
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))

@@ -139,9 +139,9 @@ def strict_counts(reading: ParsedAnswer) -> CitedTriples:
     )
 
 
-def is_later(number: int) -> bool:
-    """Whether a gold triple was added after round 1; also true of gold without rounds (0)."""
-    return number != 1
+def is_later(round_number: int) -> bool:
+    """Whether a gold triple's round is not the first; True for gold without rounds (0), too."""
+    return round_number != 1
 
 
 def reference_counts(reading: ParsedAnswer) -> CitedTriples:
@@ -170,12 +170,12 @@ class CitedCounts(ByAnswer[CitedTriples]):
     """
 
     def __init__(self, counts: Mapping[AnswerKey, CitedTriples], inputs: KalmaInputs) -> None:
-        """Keep the counts of the scored ones among all answers."""
+        """Store citation counts of scored answers; ``inputs`` are all answers."""
         super().__init__(counts, inputs.shape)
         self.has_sets = any(reading.shown.gold for _, reading in inputs.items())
 
     def f1(self, sample: Sample) -> Sample:
-        """Make the sample of F1, from one whose sums are of each run."""
+        """Return an F1 sample unchanged; subclasses may average over runs in another order."""
         return sample
 
 
@@ -183,7 +183,7 @@ class ReferenceCounts(CitedCounts):
     """Counts of citations as in KaLMA's code, whose F1 is of precision and recall over runs."""
 
     def f1(self, sample: Sample) -> Sample:
-        """Make the sample of F1, from one whose sums are of each run."""
+        """Change an F1 sample so that precision and recall are averaged over runs first."""
         return _average_runs_first(sample)
 
 
@@ -239,7 +239,7 @@ class Quotient:
 
     def micro(self, cited: CitedCounts) -> Sample:
         """Make the sample of the micro average: sum of hits ÷ sum of totals."""
-        return micro_sample(self.sums(cited), always=not self.of_gold)
+        return micro_sample(self.sums(cited), is_always_defined=not self.of_gold)
 
     def macro(self, cited: CitedCounts) -> Sample:
         """Make the sample of the macro average: quotients of answers, averaged."""
@@ -270,14 +270,14 @@ class MicroSample(Sample):
         return np.nan_to_num(divide_sums(sums))
 
 
-def micro_sample(sums: Floats, always: bool = False) -> Sample:
-    """Make the sample of a micro average: sum of hits ÷ sum of totals, 0 if the total is 0.
+def micro_sample(sums: Floats, is_always_defined: bool = False) -> Sample:
+    """Make the sample of a micro average (summed hits ÷ summed totals; 0 if the total is 0).
 
     Args:
         sums: hits and totals, shape (runs, queries, 2).
-        always: whether it is 0, and not undefined, when nothing at all is divided.
+        is_always_defined: whether it is 0, and not undefined, when nothing at all is divided.
     """
-    return MicroSample(sums, divide_sums(sums), always=always)
+    return MicroSample(sums, divide_sums(sums), always=is_always_defined)
 
 
 class MicroF1Sample(Sample):
@@ -289,7 +289,7 @@ class MicroF1Sample(Sample):
 
 
 def f1_sample(sums: Floats) -> Sample:
-    """Make the sample of a micro F1.
+    """Make the sample of a micro F1 from hits and totals of precision and recall.
 
     Args:
         sums: hits and totals of precision, then of recall, shape (runs, queries, 4).

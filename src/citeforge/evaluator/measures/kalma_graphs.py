@@ -142,7 +142,7 @@ def _failure_warnings(inputs: KalmaInputs) -> list[Finding]:
 
 
 def _bracket_warnings(without_id: Sequence[str]) -> list[Finding]:
-    """Make a warning if brackets hold shown facts without an id."""
+    """Make a warning if brackets cite shown facts without the entity's id."""
     if not without_id:
         return []
     return [Finding("unread-citation", describe_brackets_without_id(without_id))]

@@ -39,7 +39,7 @@ from citeforge.schemas.kg import Triple
 
 @per_submission("kalma_honest", reads="triples", source="ours", needs=(Need.SEGMENTER,))
 def honest_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
-    """Find the sentences of missing knowledge in answers, and the absent facts that they name."""
+    """Count sentences that say knowledge is missing, and the absent facts that they name."""
     # Imported here: all other measures of triples do without domains and their words.
     from citeforge.builders.kalma.naming import FactNames
     from citeforge.kg.domain import load_domain
@@ -58,12 +58,12 @@ def honest_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
 
 
 def honest_precision(statements: ByAnswer[NaStatements]) -> Sample:
-    """Compute the share of sentences of missing knowledge that name an absent fact."""
+    """Compute which share of sentences on missing knowledge names an absent fact."""
     return share_of_statements(statements, "no answer says that knowledge is missing")
 
 
 def _name_rules(tools: ScoringTools, protocol: str) -> str:
-    """Name the rules that find sentences of missing knowledge, for signatures."""
+    """Name the rules that detect sentences on missing knowledge, for score signatures."""
     return f"absence=rules-{','.join(ABSENCE_LANGUAGES)}@{ABSENCE_VERSION}"
 
 

@@ -81,7 +81,7 @@ def _cited_texts(inputs: KalmaInputs, reading: ParsedAnswer) -> CitedTexts:
 
 def _count_aligned(
     inputs: KalmaInputs, rows: Mapping[AnswerKey, CitedTexts],
-    is_asked: Callable[[str, Key], bool], unasked: Value, uncited: Value | None,
+    is_asked: Callable[[str, Key], bool], value_if_unasked: Value, share_if_uncited: Value | None,
 ) -> dict[AnswerKey, AlignedCitations]:  # fmt: skip
     """Ask the judge which cited triples their statements entail, and count them.
 
@@ -89,15 +89,17 @@ def _count_aligned(
         inputs: all answers.
         rows: citations of each answer.
         is_asked: whether the judge is asked about a statement and a triple.
-        unasked: what counts where it is not.
-        uncited: share of an answer without citations; None where it leaves the mean.
+        value_if_unasked: what counts where it is not.
+        share_if_uncited: share of an answer without citations; None where it leaves the mean.
     """
     judge = inputs.tools.get_judge()
     judge.ask(pair_triple(*p) for pairs in rows.values() for p in pairs if is_asked(*p))
     aligned = {}
     for key, pairs in rows.items():
-        each = [judge_pair(judge, pair_triple(*p)) if is_asked(*p) else unasked for p in pairs]
-        share = Value.mean(each) if each else uncited
+        each = [
+            judge_pair(judge, pair_triple(*p)) if is_asked(*p) else value_if_unasked for p in pairs
+        ]
+        share = Value.mean(each) if each else share_if_uncited
         aligned[key] = AlignedCitations(sum(each, NOTHING), share, len(each))
     return aligned
 
@@ -105,7 +107,7 @@ def _count_aligned(
 def align_micro(aligned: ByAnswer[AlignedCitations]) -> Sample:
     """Compute the share of entailed citations over all answers."""
     sums = aligned.sums(lambda one: (one.hits, one.total))
-    return sample_between(partial(micro_sample, always=True), *sums)
+    return sample_between(partial(micro_sample, is_always_defined=True), *sums)
 
 
 def align_macro(aligned: ByAnswer[AlignedCitations]) -> Sample:
@@ -160,7 +162,7 @@ def na_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
     idle = _find_idle_statements(inputs, rows.values(), judge)
 
     def count(answer: _NaAnswer, hits: _Hits) -> tuple[float, float]:
-        """Count an answer's right [NA] statements, and the absent triples that they name."""
+        """Count (right [NA] statements, absent triples that they name) of an answer."""
         idles = [(answer.reading.shown.question, c.text) in idle for c in answer.claims]
         precise = sum(max([is_idle, *row]) for is_idle, row in zip(idles, hits, strict=True))
         return precise, sum(map(max, zip(*hits, strict=True)))
@@ -199,7 +201,7 @@ def _count_na(
     judge: JudgeSession, rows: Mapping[AnswerKey, _NaAnswer],
     count: Callable[[_NaAnswer, _Hits], tuple[float, float]],
 ) -> dict[AnswerKey, NaStatements]:  # fmt: skip
-    """Count the [NA] statements of answers between the bounds that failed judgements leave.
+    """Count right [NA] statements per answer, with bounds where the judge failed.
 
     Args:
         judge: judge that was asked about all pairs.
@@ -221,28 +223,28 @@ def _count_na(
     return statements
 
 
-def share_of_statements(statements: ByAnswer[NaStatements], nothing: str) -> Sample:
-    """Compute the share of statements that are right, over all answers.
+def share_of_statements(statements: ByAnswer[NaStatements], error_text: str) -> Sample:
+    """Compute which share of statements on missing knowledge is right, over all answers.
 
     Raises:
         CannotError: there are none; says ``nothing``.
     """
     sums = statements.sums(lambda one: (one.precise, one.n_statements))
-    return _micro_between(sums, nothing)
+    return _micro_between(sums, error_text)
 
 
-na_precision = partial(share_of_statements, nothing="no answer has an [NA]")
+na_precision = partial(share_of_statements, error_text="no answer has an [NA]")
 
 
 def na_recall(statements: ByAnswer[NaStatements]) -> Sample:
-    """Compute the share of absent triples that a statement of absence names, over all answers."""
+    """Compute which share of absent triples is reported as missing, over all answers."""
     return _micro_between(
         statements.sums(lambda one: (one.recalled, one.n_absent)), "nothing is absent"
     )
 
 
 def na_f1(statements: ByAnswer[NaStatements]) -> Sample:
-    """Compute the harmonic mean of precision and recall; precision without a statement is 0."""
+    """Compute F1 of statements on missing knowledge; precision is 0 without statements."""
     precise = statements.sums(lambda one: (one.precise, one.n_statements))
     recalled = statements.sums(lambda one: (one.recalled, one.n_absent))
     if not recalled[0][..., 1].any():
@@ -251,14 +253,14 @@ def na_f1(statements: ByAnswer[NaStatements]) -> Sample:
     return sample_between(f1_sample, low, high)
 
 
-def _micro_between(sums: tuple[Floats, Floats], nothing: str) -> Sample:
-    """Compute hits ÷ total of [NA] counts over all answers, with bounds where the judge failed.
+def _micro_between(sums: tuple[Floats, Floats], error_text: str) -> Sample:
+    """Make the sample of hits ÷ total over all answers, with bounds where the judge failed.
 
     Raises:
         CannotError: nothing is divided; says ``nothing``.
     """
     if not sums[0][..., 1].any():
-        raise CannotError(nothing, code="no-gold")
+        raise CannotError(error_text, code="no-gold")
     return sample_between(micro_sample, *sums)
 
 
@@ -301,7 +303,7 @@ def _find_idle_statements(
 
 
 def _clause_option(tools: ScoringTools, protocol: str) -> str:
-    """Name the LLM that decides whether [NA] statements answer at all, for signatures, or "off"."""
+    """Name the LLM that checks if [NA] statements answer anything, for signatures; or "off"."""
     name = "off" if tools.llm is None else signature_name(tools.llm)
     return f"answers-nothing clause {name}"
 

@@ -58,7 +58,7 @@ _ANSWERS = (
 
 
 def reference_mark(reply: str) -> float:
-    """Read a mark from an LLM's reply as KaLMA's code does; 3 where there is no number.
+    """Parse a rating from an LLM's reply as KaLMA's code does; 3 where there is no number.
 
     It is the first number, in long replies the first in the last ten characters; marks above 5 are
     kept.
@@ -77,7 +77,7 @@ def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | N
 
 
 def mean_mark(inputs: KalmaInputs, aspect: str) -> Sample:
-    """Let the LLM mark one aspect of answers from 1 to 5, and average the marks.
+    """Average an LLM's ratings, from 1 to 5, of one aspect of the answers.
 
     A missing answer gets 1. A reply without a mark and a failed call are counted and left out of
     the mean; a measure without any mark is not computed.
@@ -88,7 +88,7 @@ def mean_mark(inputs: KalmaInputs, aspect: str) -> Sample:
 
 
 def reference_mean_mark(inputs: KalmaInputs, aspect: str) -> Sample:
-    """Average the marks of the first 100 answers that were shown a graph, brackets stripped.
+    """Average an LLM's ratings of the first 100 answers about a graph, brackets removed.
 
     It is 3 where the reply has no number.
     """
@@ -102,34 +102,35 @@ def reference_mean_mark(inputs: KalmaInputs, aspect: str) -> Sample:
 
 
 def _mean_marks(
-    inputs: KalmaInputs, aspect: str, rated: Sequence[tuple[int, ParsedAnswer]],
-    asked: Sequence[tuple[int, ParsedAnswer, str]], read: Callable[[str], float | None],
+    inputs: KalmaInputs, aspect: str, counted: Sequence[tuple[int, ParsedAnswer]],
+    prompted: Sequence[tuple[int, ParsedAnswer, str]], parse_reply: Callable[[str], float | None],
 ) -> Sample:  # fmt: skip
-    """Average the LLM's marks of one aspect over answers.
+    """Average an LLM's ratings of one aspect over answers.
 
     Args:
         inputs: all answers.
         aspect: one of ``ASPECTS``.
-        rated: answers that count, with 1 where the LLM is not asked.
-        asked: answers that the LLM is asked about, with the text that it sees.
-        read: takes the mark from a reply; None where there is none.
+        counted: answers that count, with 1 where the LLM is not asked.
+        prompted: answers that the LLM is asked about, with the text that it sees.
+        parse_reply: takes the mark from a reply; None where there is none.
     """
     if (llm := inputs.tools.llm) is None:
         raise CannotError("needs --llm openai:MODEL or replay:FILE", code="missing-option")
-    prompts = (mark_prompt(aspect, _fact_lines(r), r.shown.question, t) for _, r, t in asked)
+    prompts = (mark_prompt(aspect, _fact_lines(r), r.shown.question, t) for _, r, t in prompted)
     values = np.full(inputs.shape, np.nan)
-    for run, reading in rated:
+    for run, reading in counted:
         values[run, reading.row] = 1.0
     n_marks = 0
-    for (run, reading, _), reply in zip(asked, ask_llm(inputs, llm, prompts), strict=True):
-        mark = None if reply is None else read(reply)
+    for (run, reading, _), reply in zip(prompted, ask_llm(inputs, llm, prompts), strict=True):
+        mark = None if reply is None else parse_reply(reply)
         if mark is None and reply is not None:
             inputs.failures.append(f"the reply {reply[:60]!r} has no mark from 1 to 5")
         n_marks += mark is not None
         values[run, reading.row] = np.nan if mark is None else mark
-    if asked and not n_marks:
+    if prompted and not n_marks:
         raise CannotError(
-            f"none of {len(asked):,} answers got a mark: {inputs.failures[0]}", code="judge-failed"
+            f"none of {len(prompted):,} answers got a mark: {inputs.failures[0]}",
+            code="judge-failed",
         )
     return mean_sample(values)
 
@@ -140,7 +141,7 @@ def _fact_lines(answer: ParsedAnswer) -> str:
 
 
 def mark_prompt(aspect: str, facts: str, question: str, answer: str) -> str:
-    """Write the prompt that asks for the mark of an answer; untrusted texts are quoted.
+    """Write the prompt that asks an LLM to rate an answer; untrusted texts are quoted.
 
     Args:
         aspect: one of ``ASPECTS``.
@@ -175,8 +176,8 @@ def _name_llm(tools: ScoringTools, protocol: str) -> str | None:
     return f"{signature_name(tools.llm)},prompts {prompts}"
 
 
-def _marks_of(aspect: str) -> Group:
-    """Make the group of measures that reads the marks of one aspect, such as fluency."""
+def _rating_group(aspect: str) -> Group:
+    """Make the group of measures of an LLM's ratings of one aspect, such as fluency."""
     declare = per_submission("kalma", reads="triples", source=PAPER, needs=(Need.LLM,))
     group = declare(partial(mean_mark, aspect=aspect))
     group.reference(partial(reference_mean_mark, aspect=aspect))
@@ -185,7 +186,7 @@ def _marks_of(aspect: str) -> Group:
 
 MEASURES = (
     *(
-        _marks_of(aspect).measure(
+        _rating_group(aspect).measure(
             f"GEval.{aspect}", f"an LLM's 1 to 5 for {aspect}", low=1, high=5, scale=1,
             requires="--llm", parameters={"aspect": aspect}, options=_name_llm,
             formula="an LLM's whole number, 1–5, at temperature 0",

@@ -69,8 +69,8 @@ class AnswerValues:
     n_unparsed: int
 
     @property
-    def kept(self) -> tuple[float, ...]:
-        """Values that are kept until all answers are read, in the order of :class:`RageColumns`."""
+    def stored_values(self) -> tuple[float, ...]:
+        """Scores of the answer to store, in the order of :class:`RageColumns`."""
         return self.precision, self.recall, self.distinct, self.length, self.short_em
 
 
@@ -101,11 +101,13 @@ def score_strict(
     return AnswerValues(*shares, count_text_words(text), short_em, outside, unparsed)
 
 
-def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[float, float, int]:
-    """Return (precision, recall, ``distinct``) of citations; ``inside`` are the cited positions."""
-    hits = len(inside & relevant)
+def _shares(
+    cited_positions: set[int], n_cited: int, relevant: frozenset[int]
+) -> tuple[float, float, int]:
+    """Compute (precision, recall, ``n_cited``) of citations; recall is NaN if undefined."""
+    hits = len(cited_positions & relevant)
     recall = hits / len(relevant) if relevant else math.nan
-    return hits / distinct if distinct else 0.0, recall, distinct
+    return hits / n_cited if n_cited else 0.0, recall, n_cited
 
 
 def _strip_markers(output: str, n_docs: int, grammar: Grammar) -> str:
@@ -162,7 +164,7 @@ class RageScores(SharedResults):
         self, benchmark: Benchmark, grammar: Grammar, tools: ScoringTools,
         table: ContextTable | None, provided: ProvidedPassages | None,
     ) -> None:  # fmt: skip
-        """Prepare to score answers about frozen passages, or about passages that they bring.
+        """Prepare to score answers about a context set, or about passages that they bring.
 
         Args:
             benchmark: its judgements say which passages are relevant.
@@ -186,13 +188,13 @@ class RageScores(SharedResults):
             values = score_strict(self._grammar, answer.output, *shown)
         else:
             values = score_reference(answer.output, *shown)
-        self._kept.add(answer.run, row, values.kept)
+        self._kept.add(answer.run, row, values.stored_values)
         return values
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
         for run, row in self._kept.missing():
-            self._kept.add(run, row, self._worst(row).kept)
+            self._kept.add(run, row, self._worst(row).stored_values)
 
     def _worst(self, row: int) -> AnswerValues:
         """Get the scores that count for a missing answer to the query in this row."""
@@ -216,7 +218,7 @@ class RageScores(SharedResults):
 
     @property
     def labelled(self) -> RageColumns:
-        """Scores of all answers as arrays, if it is known which of the passages are relevant.
+        """Scores of all answers, one array each; raises if the passages' relevance is unknown.
 
         Raises:
             CannotError: that is unknown.

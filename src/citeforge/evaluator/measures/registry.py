@@ -127,13 +127,13 @@ def _measures_for(names: Collection[str]) -> ByName:
     """
     entries, own = plugins.list_entries("measures"), _collect_measures(())
     known = {*own, *(m.family for m in own.values())}
-    if any(e.origin for e in entries) or not all(n in known or _is_form(n) for n in names):
+    if any(e.origin for e in entries) or not all(n in known or _is_cutoff_name(n) for n in names):
         return _collect_measures(entries)
     return own
 
 
-def _is_form(name: str) -> bool:
-    """Whether a name has the form of a built-in measure with a cutoff."""
+def _is_cutoff_name(name: str) -> bool:
+    """Whether a name is of a built-in measure with a cutoff, such as ``P@7``."""
     base = name.partition("@")[0]
     return any(one.cutoffs and one.name == base for one in BUILT_IN)
 
@@ -174,8 +174,8 @@ def direction(name: str) -> bool | None:
     return True if measure is None else measure.higher_is_better
 
 
-def declared_place(name: str) -> tuple[int, int]:
-    """Get the key that sorts measures by name in the order in which they are declared.
+def declaration_order(name: str) -> tuple[int, int]:
+    """Get a measure name's sort key, which orders measures as they are declared.
 
     ``P@7``, which is not listed, follows ``P@10``; names that no measure has come last.
     """
@@ -203,4 +203,4 @@ def select(names: Iterable[str]) -> list[Measure]:
     for name in names:
         family = {n: m for n, m in listed.items() if m.family == name}
         by_name |= family or {name: parse(name)}
-    return [by_name[name] for name in sorted(by_name, key=declared_place)]
+    return [by_name[name] for name in sorted(by_name, key=declaration_order)]

@@ -124,12 +124,9 @@ class AnswerCounts(Counter[str]):
 
 
 def require_cells_alone(
-    reads: str,
-    benchmark: Benchmark,
-    measures: Sequence[Measure],
-    tools: ScoringTools,
+    reads: str, benchmark: Benchmark, measures: Sequence[Measure], tools: ScoringTools
 ) -> Sequence[Measure]:
-    """Refuse measures of an experiment's cells together with others or with one named cell.
+    """Refuse to mix measures of all cells (conditions) with others; return the measures.
 
     Raises:
         UsageError: names what does not fit.
@@ -280,10 +277,10 @@ def read_passages(
         scores.fill()
     inputs = None if items is None else items.inputs(submission.names, provided)
     if inputs is not None and any(Need.CONTEXTS in m.group.needs for m in of_items):
-        inputs.beside = _read_beside(submission, context, tools)
+        inputs.beside = _read_other_contexts(submission, context, tools)
 
     n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
-    relevance = _relevance(benchmark, table, scores is not None)
+    relevance = _count_relevance(benchmark, table, scores is not None)
     results = _compute_results(scores, inputs, measures, benchmark)
     computed = [measure for measure, _ in results[0]]
     return ScoredSubmission(
@@ -306,7 +303,9 @@ def read_passages(
     )
 
 
-def _read_beside(submission: Submission, context: str, tools: ScoringTools) -> dict[str, Inputs]:
+def _read_other_contexts(
+    submission: Submission, context: str, tools: ScoringTools
+) -> dict[str, Inputs]:
     """Read the same system's answers to other context sets than the one that is scored.
 
     Raises:
@@ -389,11 +388,13 @@ def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -
                 )
 
 
-def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:
+def _count_relevance(
+    benchmark: Benchmark, table: ContextTable | None, is_scored: bool
+) -> dict[str, int]:
     """Count queries without a relevant passage, and queries that are shown only relevant ones."""
     if table is not None and not table.is_labelled:
         return {}  # unlabelled, or hidden: which are relevant is not known
-    if table is None or not is_read:
+    if table is None or not is_scored:
         return {"n_no_relevant": sum(not ids for ids in benchmark.relevant_ids)}
     sizes = zip(table.sizes, table.relevant, strict=True)
     return {
@@ -403,7 +404,7 @@ def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) 
 
 
 def entry_name(measure: Measure, sample: Sample) -> str:
-    """Write the name of a measure's entry in score files, with its place if it has several."""
+    """Write a measure's name in score files, with its experimental condition in brackets."""
     return measure.name if sample.place is None else f"{measure.name}[{sample.place}]"
 
 
@@ -473,7 +474,7 @@ def make_entries(
     signatures: Sequence[Signature],
     clusters: npt.NDArray[np.int64] | None = None,
 ) -> list[MeasureScore]:
-    """Make score file entries of all measures; Holm adjusts p-values within each table.
+    """Make score file entries of all measures; Holm adjusts p-values per group of tests.
 
     Args:
         samples: measures with their values.

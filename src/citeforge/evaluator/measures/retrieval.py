@@ -34,7 +34,7 @@ class Rankings:
     """Passages shown for all answers, in their order, which ir-measures computes measures of."""
 
     def __init__(self, answers: Answers) -> None:
-        """Take the rankings of answers.
+        """Read the passages shown for all answers as rankings; require judgements and ids.
 
         Raises:
             CannotError: there are no judgements, or passages have no ids.
@@ -111,13 +111,13 @@ class ReferenceRankings(Rankings):
     source="Djeddal et al. 2024 (Attributed-IR), section 3.2.2", cutoffs=LISTED,
 )  # fmt: skip
 def rankings(answers: Answers) -> Rankings:
-    """Take the passages shown with all answers as rankings."""
+    """Read the passages shown with each answer as its ranking."""
     return Rankings(answers)
 
 
 @rankings.reference
 def reference_rankings(answers: Answers) -> Rankings:
-    """Take the passages shown with all answers as rankings, for P and R as in the paper's code."""
+    """Read the passages shown with each answer as its ranking; P and R as in the paper's code."""
     return ReferenceRankings(answers)
 
 

@@ -29,7 +29,7 @@ class RougeScorers:
     """Scorers of rouge-score for ROUGE-Lsum, one for each tokeniser."""
 
     def __init__(self, stemmer: bool, by_script: bool) -> None:
-        """Prepare to make scorers.
+        """Prepare to make rouge-score scorers, one for each tokeniser.
 
         Args:
             stemmer: whether English words are stemmed.

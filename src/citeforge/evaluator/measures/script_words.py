@@ -23,7 +23,7 @@ _OF_SCRIPT = {
 
 
 def count_text_words(text: str) -> int:
-    """Count the words of a text; in scripts without spaces, each sign is one."""
+    """Count the words of a text; in scripts without spaces, count its characters."""
     separated = text if text.isascii() else separate_signs(text)
     words = separated.split()
     return len(words) if separated == text else sum(any(map(str.isalnum, w)) for w in words)
@@ -75,6 +75,6 @@ def load_tokenizer(name: str) -> Callable[[str], str]:
 
 
 def list_choices(names: Iterable[str]) -> tuple[str, ...]:
-    """Name tokenisers for signatures; none where all texts were Latin."""
+    """Name tokenisers for score signatures; empty if all texts were in Latin script."""
     used = set(names)
     return (f"tok {'+'.join(sorted(used))}",) if used - {LATIN} else ()

@@ -114,41 +114,41 @@ class ByAnswer(dict[AnswerKey, R]):
     def __init__(
         self, results: Mapping[AnswerKey, R], shape: tuple[int, int], choices: tuple[str, ...] = ()
     ) -> None:
-        """Keep the results of answers."""
+        """Store the result of each answer, by (run, row of its query)."""
         super().__init__(results)
         self.shape, self.choices = shape, choices
 
-    def mean(self, number: Callable[[R], Number | None] | None = None) -> Sample:
-        """Average a number of each answer over the queries that have one.
+    def mean(self, get_number: Callable[[R], Number | None] | None = None) -> Sample:
+        """Average a number from each answer's result over the queries where it is defined.
 
         Args:
-            number: takes it from an answer's result, None where it is not defined; without it the
-                result is the number.
+            get_number: takes it from an answer's result, None where it is not defined; without this
+                function the result is the number.
         """
         low, high = np.full(self.shape, np.nan), np.full(self.shape, np.nan)
         for key, result in self.items():
-            value: Any = result if number is None else number(result)
+            value: Any = result if get_number is None else get_number(result)
             if value is not None:
                 low[key], high[key] = _bounds(value)
         return replace(sample_between(mean_sample, low, high), choices=self.choices)
 
-    def ratio(self, parts: Callable[[R], tuple[Number, float]]) -> Sample:
-        """Divide a number, summed over all answers, by another one.
+    def ratio(self, get_parts: Callable[[R], tuple[Number, float]]) -> Sample:
+        """Divide the sum of one number over all answers by the sum of another.
 
         Args:
-            parts: takes both from an answer's result.
+            get_parts: takes both from an answer's result.
         """
-        return sample_between(ratio_sample, *self.sums(parts))
+        return sample_between(ratio_sample, *self.sums(get_parts))
 
-    def sums(self, parts: Callable[[R], tuple[Number, float]]) -> tuple[Floats, Floats]:
-        """Compute a ratio's parts in the lowest and highest case, each of shape (runs, queries, 2).
+    def sums(self, get_parts: Callable[[R], tuple[Number, float]]) -> tuple[Floats, Floats]:
+        """Return (lowest, highest) numerators and denominators, each (runs, queries, 2).
 
         Args:
-            parts: gets (numerator, denominator) from an answer's result.
+            get_parts: gets (numerator, denominator) from an answer's result.
         """
         low, high = np.zeros((*self.shape, 2)), np.zeros((*self.shape, 2))
         for key, result in self.items():
-            above, below = parts(result)
+            above, below = get_parts(result)
             first, last = _bounds(above)
             low[key], high[key] = (first, below), (last, below)
         return low, high

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from citeforge.evaluator.lines import Lines
-from citeforge.evaluator.measures.registry import declared_place, direction
+from citeforge.evaluator.measures.registry import declaration_order, direction
 from citeforge.evaluator.rows import controls_last, count_systems, main_measure
 from citeforge.reports.model import ScoreReport, ScoreRow
 from citeforge.schemas.file_names import portable_name
@@ -144,7 +144,7 @@ def make_views(
     views = []
     for (context, protocol), mine in keyed.items():
         names = list(dict.fromkeys(m.name for f in mine for m in f.measures))
-        names.sort(key=lambda n: declared_place(n.split("[")[0]))
+        names.sort(key=lambda n: declaration_order(n.split("[")[0]))
         views.append(
             View(
                 f"{context}, {protocol}",

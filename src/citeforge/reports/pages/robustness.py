@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from citeforge.engines.shown import show_percent
-from citeforge.evaluator.measures.registry import declared_place, find_measure, select
+from citeforge.evaluator.measures.registry import declaration_order, find_measure, select
 from citeforge.evaluator.ranks import better_for_certain, towards_better
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -157,7 +157,7 @@ def compare_definitions(files: Sequence[ScoreFile], measures: Sequence[str] = ()
             "the other --protocol, or another --judge, and give all score files",
             code="too-few",
         )
-    common.sort(key=lambda d: (ASPECTS.index(d.aspect), declared_place(d.measure), d.protocol))
+    common.sort(key=lambda d: (ASPECTS.index(d.aspect), declaration_order(d.measure), d.protocol))
     definitions = _make_names_unique(common)
     majority = np.sign(np.sum([d.signs for d in definitions], axis=0))
     return Robustness(
