@@ -145,28 +145,28 @@ class ClassifierModel(NliModel):
             settings.folder, local_files_only=True
         )
 
-    def _own_limit(self) -> int:
-        """Get the longest input in tokens that tokenizer, positions and base class all allow."""
-        limits = [super()._own_limit(), self.tokenizer.model_max_length]
+    def _input_limit(self) -> int:
+        """Get the classifier's input limit in tokens: the least of config, tokenizer, default."""
+        limits = [super()._input_limit(), self.tokenizer.model_max_length]
         if self._positions:
             limits.append(self._positions)
         return int(min(limits))
 
     def _texts(self, pairs: Sequence[Pair]) -> tuple[list[str], ...]:
-        """Make the tokenizer's arguments: prompts, or premises and hypotheses."""
+        """Make the tokenizer's arguments: the pairs' prompts, or their premises and hypotheses."""
         if self.profile.prompt is not None:
             return super()._texts(pairs)
         return [p.premise for p in pairs], [p.hypothesis for p in pairs]
 
-    def _cut(self, pair: Pair, size: int) -> Encoded:
+    def _cut(self, pair: Pair, n_tokens: int) -> Encoded:
         """Encode a pair that is too long: cut the premise first, then the hypothesis.
 
         Args:
             pair: the pair.
-            size: number of its tokens.
+            n_tokens: number of its tokens.
         """
         if self.profile.prompt is not None:
-            return super()._cut(pair, size)
+            return super()._cut(pair, n_tokens)
         alone = len(self.tokenizer(pair.hypothesis, verbose=False).input_ids)
         # A hypothesis that fills the input by itself has to be cut as well.
         how = "only_first" if alone + 8 < self.limit else "longest_first"
@@ -219,10 +219,10 @@ class TokenClassifierModel(ClassifierModel):
     Its repository holds weights under the prefix ``t5.``, and names the model that it was made of.
     """
 
-    def _own_limit(self) -> int:
-        """Get NliModel's longest input in tokens: T5's relative positions set no limit."""
+    def _input_limit(self) -> int:
+        """Get the default input limit in tokens, since T5's relative positions set none."""
         # T5 has relative positions; the model card sets no limit.
-        return NliModel._own_limit(self)
+        return NliModel._input_limit(self)
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
         """Build the token classifier from its configuration, and load its weights."""
@@ -246,7 +246,7 @@ class ThreeHeadsModel(ClassifierModel):
     """AlignScore: RoBERTa with its pooler and a head of three classes (Zha et al. 2023)."""
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
-        """Load the model, with names for its three classes."""
+        """Load AlignScore's model; name its classes aligned, neutral and contradicted."""
         config.id2label = {0: "aligned", 1: "neutral", 2: "contradicted"}
         super().__init__(settings, config)
 
@@ -350,10 +350,10 @@ class CausalJudge(NliModel):
         )
         return text
 
-    def _own_limit(self) -> int:
-        """Get the longest input in tokens: the model's number of positions, else the default."""
+    def _input_limit(self) -> int:
+        """Get the chat model's input limit in tokens: its number of positions, else the default."""
         own = getattr(self.model.config, "max_position_embeddings", None)
-        return int(own or super()._own_limit())
+        return int(own or super()._input_limit())
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
         """Compute each pair's margin (above 0: supported) from the next token's probabilities.

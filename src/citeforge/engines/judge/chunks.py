@@ -11,13 +11,13 @@ from citeforge.schemas.judge_profile import Chunks, JudgeProfile
 Count = Callable[[str], int]
 
 
-def split_pair(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
+def split_pair(profile: JudgeProfile, pair: Pair, count_tokens: Count) -> list[list[Pair]]:
     """Split a (premise, hypothesis) pair: a row per hypothesis sentence, a pair per premise chunk.
 
     Args:
         profile: how it is cut.
         pair: premise and hypothesis.
-        count: tokens of a text, without special ones.
+        count_tokens: tokens of a text, without special ones.
 
     Returns:
         A row for each sentence of the hypothesis, with one pair for each chunk of the premise;
@@ -28,7 +28,7 @@ def split_pair(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pai
         claims = sentences(pair.hypothesis) or claims
     pieces = [pair.premise]
     if profile.chunks is not None:
-        pieces = sentence_chunks(pair.premise, profile.chunks, count) or pieces
+        pieces = sentence_chunks(pair.premise, profile.chunks, count_tokens) or pieces
     return [
         [replace(pair, premise=piece, hypothesis=claim) for piece in pieces] for claim in claims
     ]
@@ -41,25 +41,25 @@ class PairParts:
         parts: all of them, each once.
     """
 
-    def __init__(self, wholes: Sequence[list[list[Pair]]], mean: bool = False) -> None:
-        """Collect the distinct parts of all pairs.
+    def __init__(self, split_pairs: Sequence[list[list[Pair]]], uses_mean: bool = False) -> None:
+        """Collect the distinct parts of split pairs: a sentence with a chunk of the premise each.
 
         Args:
-            wholes: result of :func:`split_pair` of each pair: a row for each sentence of the
+            split_pairs: result of :func:`split_pair` of each pair: a row for each sentence of the
                 hypothesis, with a part for each chunk of the premise.
-            mean: whether a pair's margin is the mean over its sentences, instead of the least.
+            uses_mean: whether a pair's margin is the mean over its sentences, instead of the least.
         """
-        self._wholes, self._mean = wholes, mean
+        self._wholes, self._mean = split_pairs, uses_mean
         self._decided: dict[Pair, Decision] = {}
         self._owners: dict[Pair, list[int]] = {}
-        for i, whole in enumerate(wholes):
+        for i, whole in enumerate(split_pairs):
             for part in dict.fromkeys(part for row in whole for part in row):
                 self._owners.setdefault(part, []).append(i)
         self._missing = Counter(i for owners in self._owners.values() for i in owners)
         self.parts = list(self._owners)
 
     def add(self, part: Pair, decision: Decision) -> list[tuple[int, Decision]]:
-        """Record the decision on a part; return (index, decision) of each pair it completes."""
+        """Record the decision on a part; return (index, decision) of the pairs it completes."""
         self._decided[part] = decision
         self._missing.subtract(self._owners[part])
         complete = [i for i in self._owners[part] if not self._missing[i]]
@@ -67,15 +67,15 @@ class PairParts:
         return [(i, combine_decisions(r, self._mean)) for i, r in zip(complete, rows, strict=True)]
 
 
-def combine_decisions(rows: Sequence[Sequence[Decision]], mean: bool = False) -> Decision:
-    """Combine the decisions on a pair's parts: best chunk per sentence, then the worst sentence.
+def combine_decisions(rows: Sequence[Sequence[Decision]], uses_mean: bool = False) -> Decision:
+    """Combine the decisions on a pair's parts: best chunk per sentence, then worst sentence.
 
     The best chunk counts for each sentence; one that tells nothing leaves the decision to others.
     Of the sentences the least counts.
 
     Args:
         rows: a row for each sentence, with a decision for each chunk.
-        mean: whether the mean margin of the sentences counts, in place of the least.
+        uses_mean: whether the mean margin of the sentences counts, in place of the least.
     """
     decisions = [decision for row in rows for decision in row]
     failed = next((d for d in decisions if isinstance(d, JudgeFailure)), None)
@@ -84,13 +84,13 @@ def combine_decisions(rows: Sequence[Sequence[Decision]], mean: bool = False) ->
     verdicts = [[d for d in row if isinstance(d, Verdict)] for row in rows]
     best = [max(v, key=lambda v: (v.level, v.margin or 0.0, not v.undecided)) for v in verdicts]
     least = min(best, key=lambda v: (v.level, v.margin or 0.0, v.undecided))
-    if mean:
+    if uses_mean:
         margin = sum(v.margin or 0.0 for v in best) / len(best)
         least = Verdict(margin > 0, margin)
     return replace(least, truncated=any(v.truncated for row in verdicts for v in row))
 
 
-def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
+def sentence_chunks(premise: str, chunks: Chunks, count_tokens: Count) -> list[str]:
     """Split a premise into chunks of whole sentences, as the judge profile says.
 
     ``even-words`` is AlignScore's method, ``nltk-words`` FactCG's, the others are MiniCheck's.
@@ -99,7 +99,7 @@ def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
     Args:
         premise: text to split.
         chunks: method, and size of a chunk.
-        count: counts the tokens of a text.
+        count_tokens: counts the tokens of a text.
     """
     if chunks.of == "even-words":
         pieces = sentences(premise) or [""]
@@ -109,36 +109,38 @@ def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
     elif chunks.of == "nltk-words":
         joined = _group_sentences(sentences(premise), chunks.size, nltk_words, "\n")
     else:
-        unit: Count = (lambda text: len(text.split())) if chunks.of == "words" else count
+        unit: Count = (lambda text: len(text.split())) if chunks.of == "words" else count_tokens
         pieces = [s for block in premise.split("\n") for s in (*sentences(block), "\n")][:-1]
         joined = [c.replace(" \n ", "\n") for c in _group_sentences(pieces, chunks.size, unit, " ")]
     return [text for chunk in joined if (text := chunk.strip())]
 
 
-def _group_sentences(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[str]:
-    """Join successive sentences into groups of at most ``size``; a longer one stands alone.
+def _group_sentences(
+    pieces: Sequence[str], max_size: int, count_units: Count, separator: str
+) -> list[str]:
+    """Join successive sentences into groups of at most ``max_size``; a longer one is alone.
 
     Args:
         pieces: sentences.
-        size: most units of a group.
-        unit: counts the units (words or tokens) of a sentence.
-        join: text between two sentences of a group.
+        max_size: most units of a group.
+        count_units: counts the units (words or tokens) of a sentence.
+        separator: text between two sentences of a group.
     """
     groups: list[list[str]] = [[]]
     used_size = 0
     for sentence in pieces:
-        n = unit(sentence)
-        if used_size + n > size:
+        n = count_units(sentence)
+        if used_size + n > max_size:
             groups.append([])
             used_size = 0
         groups[-1].append(sentence)
         used_size += n
-    return [join.join(group) for group in groups]
+    return [separator.join(group) for group in groups]
 
 
 @cache
 def _punkt() -> Callable[[str], list[tuple[int, int]]]:
-    """Load the function that splits a text into sentences as NLTK's punkt does."""
+    """Load the function that splits a text into sentences (start, end) as NLTK's punkt does."""
     from citeforge.engines.text.segmenters import PunktSegmenter
 
     return PunktSegmenter().split

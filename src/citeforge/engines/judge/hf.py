@@ -72,7 +72,7 @@ class HfJudge:
 
     @property
     def comparable(self) -> bool:
-        """Whether the model is run exactly as a built-in profile for it says."""
+        """Whether the model runs exactly by its built-in profile, which makes scores comparable."""
         declared = profile_of_model(self.name)
         is_plain = self.judging.threshold is None and self.judging.max_tokens is None
         same = declared is not None and self.profile == declared and is_plain
@@ -80,7 +80,7 @@ class HfJudge:
 
     @cached_property
     def profile(self) -> JudgeProfile:
-        """Profile that defines prompt and verdicts: given, built-in, or of a plain NLI classifier.
+        """Profile that defines prompt and verdicts: the user's, built-in, or of plain NLI models.
 
         Raises:
             InputError: none is given, and none is declared for such a model.
@@ -173,7 +173,7 @@ class HfJudge:
         return sum(len(e.ids) for e in self._model.encode(parts))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Judge pairs; verdicts too close to call are computed again in a finer numeric format.
+        """Judge pairs, close calls again in a finer numeric format; pass decisions to ``keep``.
 
         Args:
             pairs: premises and hypotheses.
@@ -186,7 +186,7 @@ class HfJudge:
         again = [pairs[i] for i in close]
 
         def keep_close(decisions: Sequence[tuple[int, Decision]]) -> None:
-            """Pass on decisions on close calls, under their original indices."""
+            """Pass decisions on close calls to ``keep``, with their pairs' original indices."""
             keep([(close[at], decision) for at, decision in decisions])
 
         if again and not self._has_room():
@@ -200,21 +200,23 @@ class HfJudge:
             self._finer.decide(again, keep_close)
 
     def _has_room(self) -> bool:
-        """Whether the model at higher precision fits into this machine's memory."""
+        """Whether this machine's memory is enough for the model in the next finer format."""
         memory = total_memory()
         if self._model.dtype != "float32" or memory is None:
             return True
         needed: int = 10 * sum(p.numel() for p in self._model.model.parameters())
         return needed < memory
 
-    def _decide(self, pairs: Sequence[Pair], size: int, least: float, keep: Keep) -> list[int]:
-        """Decide pairs in batches of ``size`` parts; return the indices of close calls.
+    def _decide(
+        self, pairs: Sequence[Pair], batch_size: int, min_margin: float, keep: Keep
+    ) -> list[int]:
+        """Judge pairs in batches of ``batch_size`` parts; return the indices of close calls.
 
         Args:
             pairs: premises and hypotheses.
-            size: number of parts in a batch; a part is a sentence of a hypothesis with a chunk of a
-                premise.
-            least: margin below which a verdict is too close to call.
+            batch_size: number of parts in a batch; a part is a sentence of a hypothesis with a
+                chunk of a premise.
+            min_margin: margin below which a verdict is too close to call.
             keep: takes all other decisions, each with the index of its pair.
 
         Returns:
@@ -225,7 +227,7 @@ class HfJudge:
         encoded = self._model.encode(whole.parts)
         # The longest first, so that memory runs out at the start or not at all.
         order = sorted(range(len(encoded)), key=lambda i: (-len(encoded[i].ids), whole.parts[i]))
-        batches = [order[i : i + size] for i in range(0, len(order), size)]
+        batches = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
         close: list[int] = []
 
         def compute_margins(rows: list[int]) -> list[float | None]:
@@ -240,7 +242,7 @@ class HfJudge:
                 if margin is not None:
                     part = Verdict(margin > 0, margin, encoded[row].truncated)
                 for i, decision in whole.add(whole.parts[row], part):
-                    if isinstance(decision, Verdict) and abs(decision.margin or 0.0) < least:
+                    if isinstance(decision, Verdict) and abs(decision.margin or 0.0) < min_margin:
                         close.append(i)
                     else:
                         decided.append((i, decision))

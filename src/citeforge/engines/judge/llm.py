@@ -57,17 +57,17 @@ class LlmJudge:
 
     @property
     def answers_questions(self) -> bool:
-        """Whether it takes pairs with a question; models trained for one prompt do not."""
+        """Whether the judge takes pairs with a question other than entailment."""
         return self.profile.architecture == "json-llm"
 
     @property
     def server(self) -> Server | None:
-        """Endpoint that is asked; verdicts of others are not taken for its own."""
+        """Endpoint that the judge asks; stored verdicts of other endpoints are refused."""
         return self.llm.server
 
     @property
     def comparable(self) -> bool:
-        """Whether the built-in profile for this model is used, and gives comparable scores."""
+        """Whether the judge uses its LLM's built-in profile, and that makes scores comparable."""
         declared = self.profile == profile_of_model(self.llm.model)
         return declared and is_built_in(self.profile) and bool(self.profile.comparable_with)
 
@@ -82,7 +82,7 @@ class LlmJudge:
         return f"{signature_name(self.llm)}@{profile_version(self.profile)}"
 
     def repeated(self, repeat: int) -> "LlmJudge":
-        """Return this judge with another repeat number, whose replies are stored apart."""
+        """Return a copy of this judge for another repeat, whose replies are stored separately."""
         return LlmJudge(self.llm, self.profile, repeat)
 
     def identity(self) -> dict[str, Any]:
@@ -95,23 +95,25 @@ class LlmJudge:
         requests = self._first_requests(pairs)
         return sum(estimate_prompt_tokens(r.payload(self.llm.model)) for r in requests)
 
-    def bill(self, pairs: Sequence[Pair], further: Sequence[Pair] = (), times: int = 1) -> RunPlan:
-        """Count the LLM calls that judging pairs takes, and their cost, without sending any.
+    def bill(
+        self, pairs: Sequence[Pair], possible_pairs: Sequence[Pair] = (), max_rounds: int = 1
+    ) -> RunPlan:
+        """Plan the LLM calls that judging pairs takes, with their cost, without sending any.
 
         Args:
             pairs: what is asked in any case.
-            further: what may be asked, too.
-            times: how many such rounds there are at most.
+            possible_pairs: what may be asked, too.
+            max_rounds: how many such rounds there are at most.
         """
-        first, others = (list(self._first_requests(some)) for some in (pairs, further))
-        return self.llm.plan(first, others, TRIES * times)
+        first, others = (list(self._first_requests(some)) for some in (pairs, possible_pairs))
+        return self.llm.plan(first, others, TRIES * max_rounds)
 
     def rehearse(self, pairs: Sequence[Pair]) -> None:
-        """Note the calls that judging pairs takes in the ledger of a dry run."""
+        """Record the calls that judging pairs would take, in the ledger of a dry run."""
         self.llm.rehearse_chats(list(self._first_requests(pairs)), TRIES)
 
     def _first_requests(self, pairs: Sequence[Pair]) -> Iterator[Request]:
-        """Make the first request per part of each pair; repeated pairs get new sample indices."""
+        """Make the first request for each part of the pairs; repeats get new sample indices."""
         repeats = Counter[Pair]()
         for pair in pairs:
             for part in (part for row in self._parts(pair) for part in row):
@@ -119,7 +121,7 @@ class LlmJudge:
             repeats[pair] += 1
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Ask the LLM about pairs; unreadable replies are asked for again.
+        """Judge pairs by the LLM, which is asked again for unreadable replies; pass on decisions.
 
         Args:
             pairs: premises and hypotheses.
@@ -128,7 +130,7 @@ class LlmJudge:
         whole = PairParts([self._parts(pair) for pair in pairs])
 
         def add_decision(part: Pair, decision: Decision) -> None:
-            """Note the decision on a sentence of a pair; keep verdicts of complete pairs."""
+            """Record a decision on a part of pairs; pass those on whole pairs to ``keep``."""
             if complete := whole.add(part, decision):
                 keep(complete)
 
@@ -171,7 +173,7 @@ class LlmJudge:
         return split_pair(self._profile_for(pair).model_copy(update={"chunks": None}), pair, len)
 
     def _profile_for(self, pair: Pair) -> JudgeProfile:
-        """Get the profile of a pair's question; the judge's own one for entailment."""
+        """Get the judge profile for a pair: that of the pair's question, else the judge's own."""
         return built_in_profiles()[pair.question] if pair.question else self.profile
 
     def _request(self, pair: Pair, sample: int) -> Request:
@@ -185,7 +187,7 @@ class LlmJudge:
 
 
 def llm_judge_of(session: JudgeSession | None) -> LlmJudge | None:
-    """Get the LLM that judges in a session; None for other judges, which cost nothing."""
+    """Get the judge of a session if it is an LLM; None for other judges, which cost nothing."""
     judge = None if session is None else session.judge
     return judge if isinstance(judge, LlmJudge) else None
 

@@ -102,10 +102,10 @@ class NliModel(ABC):
         self.dtype = dtype
         self.model = model.to(settings.device, getattr(torch, dtype)).eval()
         self.tokenizer: Any = AutoTokenizer.from_pretrained(settings.base, local_files_only=True)
-        self.limit = settings.max_tokens or self.profile.max_tokens or self._own_limit()
+        self.limit = settings.max_tokens or self.profile.max_tokens or self._input_limit()
 
-    def _own_limit(self) -> int:
-        """Get the model's longest input in tokens, for when neither user nor profile sets it."""
+    def _input_limit(self) -> int:
+        """Get the input limit in tokens that holds if neither user nor profile sets one."""
         return _LONGEST
 
     def parts(self, pair: Pair) -> list[list[Pair]]:
@@ -139,15 +139,15 @@ class NliModel(ABC):
         """Make the tokenizer's arguments: one prompt per pair, or premises and hypotheses."""
         return ([self.prompt(p.premise, p.hypothesis) for p in pairs],)
 
-    def _cut(self, pair: Pair, size: int) -> Encoded:
+    def _cut(self, pair: Pair, n_tokens: int) -> Encoded:
         """Encode a pair that is too long, with its premise cut at the end to fit the limit.
 
         Args:
             pair: the pair.
-            size: number of its tokens.
+            n_tokens: number of its tokens.
         """
         premise = self.tokenizer(pair.premise, add_special_tokens=False, verbose=False).input_ids
-        room = max(0, len(premise) - (size - self.limit))
+        room = max(0, len(premise) - (n_tokens - self.limit))
         while True:
             text = self.prompt(self.tokenizer.decode(premise[:room]), pair.hypothesis)
             encoded = self.tokenizer(text, truncation=False, verbose=False)

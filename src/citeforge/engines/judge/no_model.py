@@ -129,11 +129,11 @@ class TableJudge:
 
     @property
     def answers_questions(self) -> bool:
-        """Whether some verdict is on another question than entailment."""
+        """Whether some verdict in the table answers another question than entailment."""
         return any(question for _, _, question in self._verdicts)
 
     def _key(self, row: TableRow, line: int) -> tuple[str, str, str]:
-        """Get the sha256 of a row's premise and hypothesis, given as text or so, and its question.
+        """Get a row's key in the table of verdicts: (premise sha256, hypothesis sha256, question).
 
         Raises:
             InputError: a text is missing or given twice, or there is no such question.

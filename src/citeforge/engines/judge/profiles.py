@@ -54,18 +54,18 @@ def named_profile(name: str) -> JudgeProfile:
 
 
 def profile_of_model(model: str) -> JudgeProfile | None:
-    """Find the built-in profile for a Hub model; None if there is none."""
+    """Find the built-in judge profile for a Hub model; None if there is none."""
     profiles = (p for p in built_in_profiles().values() if model in p.models)
     return next(profiles, None)
 
 
 def is_built_in(profile: JudgeProfile) -> bool:
-    """Whether a profile equals a built-in one."""
+    """Whether a judge profile equals a built-in one."""
     return built_in_profiles().get(profile.name) == profile
 
 
 def profile_version(profile: JudgeProfile) -> str:
-    """Write ``NAME@HASH`` of a profile; the hash covers all fields that verdicts depend on."""
+    """Get ``NAME@HASH`` of a judge profile; the hash covers all fields that verdicts depend on."""
     content = profile.model_dump(
         mode="json", exclude={"name", "models", "comparable_with", "family", "source"}
     )
@@ -74,7 +74,7 @@ def profile_version(profile: JudgeProfile) -> str:
 
 @cache
 def question_version(name: str) -> str:
-    """Write ``NAME@HASH`` of the built-in profile that asks a question of a pair."""
+    """Get ``NAME@HASH`` of the built-in judge profile for a question other than entailment."""
     return profile_version(built_in_profiles()[name])
 
 

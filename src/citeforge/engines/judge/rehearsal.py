@@ -34,7 +34,7 @@ class Rehearsal:
     calls: RunPlan | None
 
     def to_text_lines(self) -> Iterator[str]:
-        """Yield the lines that a dry run prints."""
+        """Yield the lines of a dry run's report: pairs to judge, model calls and their cost."""
         for judge in self.judges:
             yield f"judge {judge.signature}"
             yield from judge.plan.to_text_lines()
@@ -45,7 +45,7 @@ class Rehearsal:
 
 
 def sum_up_rehearsal(*sessions: JudgeSession | None) -> Rehearsal:
-    """Sum up what a dry run noted in its judges and in the ledger.
+    """Sum up the pairs to judge and the model calls that a dry run has recorded.
 
     Args:
         sessions: judges that were rehearsed; None for none.

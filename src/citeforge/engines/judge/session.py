@@ -34,7 +34,7 @@ class VerdictStore(ReplayStore):
     """
 
     def get_verdicts(self, keys: Sequence[str], server: Server | None = None) -> dict[str, Verdict]:
-        """Read the stored verdicts of some keys; keys without one are left out.
+        """Read the stored verdicts of keys, by key (without missing ones); refuse other servers'.
 
         Args:
             keys: digests of judge and pair.
@@ -113,7 +113,7 @@ class JudgePlan:
     seconds: float | None
 
     def to_text_lines(self) -> list[str]:
-        """Write the plan as lines for a terminal."""
+        """Describe the planned judging as lines for a terminal: pairs, tokens and time."""
         tokens = "not counted by this judge" if self.tokens is None else f"{self.tokens:,}"
         seconds = (
             "known after a first run"
@@ -181,11 +181,11 @@ class JudgeSession:
 
     @property
     def answers_questions(self) -> bool:
-        """Whether the judge takes pairs with a question besides entailment, as LLMs do."""
+        """Whether the judge takes pairs with a question other than entailment, as LLMs do."""
         return bool(getattr(self.judge, "answers_questions", False))
 
     def share(self) -> Self:
-        """Make a session for another thread: same judge and decisions, own counts.
+        """Make a session for another thread: same judge and decisions, but separate counts.
 
         A session counts what one submission asks, so two submissions that are scored at the same
         time need one each. The judge and the store are still used by one thread at a time.
@@ -301,7 +301,7 @@ class JudgeSession:
         with progress("judging", len(pairs), "pairs") as advance:
 
             def keep(decisions: Sequence[tuple[int, Decision]]) -> None:
-                """Check, store and remember decisions as they come."""
+                """Check, store and remember the judge's decisions as they come."""
                 for i, decision in decisions:
                     self._check_decision(i, decision, waiting, len(pairs))
                     waiting.remove(i)
@@ -325,23 +325,26 @@ class JudgeSession:
         if self.store is not None:
             self.store.note_speed(self._identities[0], len(pairs), time.monotonic() - start)
 
-    def _check_decision(self, index: int, decision: object, waiting: set[int], total: int) -> None:
+    def _check_decision(
+        self, index: int, decision: object, undecided: set[int], n_pairs: int
+    ) -> None:
         """Raise an error for an invalid decision, which only a plugin's judge can make.
 
         Args:
             index: index of the pair, as the judge gives it.
             decision: what the judge gives for it.
-            waiting: indices of the pairs without a decision.
-            total: number of pairs.
+            undecided: indices of the pairs without a decision.
+            n_pairs: number of pairs.
 
         Raises:
             InputError: a pair that is none, or was decided, or a decision that is none.
         """
-        if not 0 <= index < total:
+        if not 0 <= index < n_pairs:
             raise self._broken_judge_error(
-                f"decided pair {index} of {total:,} (counted from 0)", "the pairs that it was given"
+                f"decided pair {index} of {n_pairs:,} (counted from 0)",
+                "the pairs that it was given",
             )
-        if index not in waiting:
+        if index not in undecided:
             raise self._broken_judge_error(f"decided pair {index} twice", "one decision per pair")
         if not isinstance(decision, JudgeFailure) and not _is_verdict(decision):
             raise self._broken_judge_error(f"decided {decision!r}", _VERDICT)

@@ -17,7 +17,7 @@ _FOR_LOCAL_MODELS = ("revision", "threshold", "max_tokens")
 
 
 def in_this_process(make: Callable[[], Judge], run: RunOptions) -> Judge:
-    """Call ``make`` for a local judge, which computes in this process whatever ``run`` says."""
+    """Make a local judge that computes in this process, by calling ``make``; ignore ``run``."""
     return make()
 
 
@@ -39,7 +39,7 @@ class JudgeSettings:
 
 
 def require_no_model(judging: Judging, name: str) -> None:
-    """Raise an error if options of models are set for a judge that is none.
+    """Raise an error if options of model judges are set for a judge ``name`` without a model.
 
     Raises:
         UsageError: one of them is set.
@@ -48,7 +48,7 @@ def require_no_model(judging: Judging, name: str) -> None:
 
 
 def _require_unset(judging: Judging, names: Sequence[str], reason: str) -> None:
-    """Raise an error if one of the named options is set, which the judge would ignore.
+    """Raise an error if one of the named options is set; ``reason`` says why it has no effect.
 
     Raises:
         UsageError: one of them is set.

@@ -58,7 +58,7 @@ class Adaptation:
         return sent
 
     def learn_change(self, sent: Mapping[str, Any], error: Failure) -> str | None:
-        """Record how later requests must change, from the error with which ``sent`` was refused.
+        """Learn from a refused request what to change in later ones; return the change, or None.
 
         Args:
             sent: body of the request.

@@ -113,7 +113,7 @@ def shown_address(options: RunOptions) -> str:
 
 
 def server_address(options: RunOptions) -> str:
-    """Return the endpoint's address as stores record it: with a small host and no usual port."""
+    """Return the endpoint's address as stores record it: lower-case host, no default port."""
     address = shown_address(options)
     parts = urlsplit(address)
     usual = f":{_USUAL_PORTS.get(parts.scheme)}"

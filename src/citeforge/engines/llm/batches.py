@@ -91,7 +91,7 @@ class Batches:
     endpoint: str
 
     async def submit(self, requests: Sequence[SentRequest]) -> str:
-        """Upload requests, record them in the store, and create their batch; return its file's id.
+        """Upload requests, store them, and create their batch; return the id of the uploaded file.
 
         Raises:
             InputError: the endpoint has no batches, refuses this one, or left it unknown whether
@@ -118,7 +118,7 @@ class Batches:
         return file.id
 
     def open_requests(self, name: str) -> dict[str, SentRequest]:
-        """Map hash to request, for the requests of a batch that have no result in the store yet."""
+        """Map hash to request, for the unanswered requests of a batch (named by its file's id)."""
         select = "SELECT asked, payload, sample, changes FROM kept WHERE kind = ? AND content = ?"
         return {
             asked: SentRequest(asked, msgspec.json.decode(body), n, msgspec.json.decode(changes))

@@ -56,7 +56,7 @@ def estimate_prompt_tokens(body: Mapping[str, Any]) -> int:
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens of a reply: a quarter of its characters, and its end."""
+    """Estimate the tokens of a reply: a quarter of its characters, and an end token."""
     return len(text) // CHARACTERS_PER_TOKEN + 1
 
 
@@ -73,7 +73,7 @@ def estimate_call(body: Mapping[str, Any], usual_reply: str = "") -> "Bound":
 
 
 def require_store(options: RunOptions, has_store: bool) -> None:
-    """Refuse options that need a store of replies if there is none; a dry run refuses them, too.
+    """Raise a UsageError for options that need a store of replies (or a price) if it is missing.
 
     Raises:
         UsageError: --batch without a store; --max-cost without a store or a price.
@@ -125,11 +125,11 @@ class Bound:
         return token_cost(price, self.prompt_tokens, self.completion_tokens)
 
 
-def bound_call(body: Mapping[str, Any], room: int = 0) -> Bound:
-    """Compute the most tokens of a call: its prompt's bytes, and its answer limit plus ``room``."""
+def bound_call(body: Mapping[str, Any], thinking_tokens: int = 0) -> Bound:
+    """Compute the most tokens of a call: its prompt's bytes, answer limit and thinking tokens."""
     texts = prompt_texts(body)
     size = sum(len(text.encode("utf-8", "replace")) for text in texts)
-    return Bound(1, size + _PER_MESSAGE * len(texts), answer_limit(body) + room)
+    return Bound(1, size + _PER_MESSAGE * len(texts), answer_limit(body) + thinking_tokens)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class RunPlan:
     parts: tuple[tuple[str, "RunPlan"], ...] = ()
 
     def costs(self) -> tuple[float, float]:
-        """Compute the costs (about, at most); 0 without a price.
+        """Compute the plan's costs (estimate, upper bound) in the price's currency; 0 without it.
 
         Returns:
             (about, at most), in the currency of the price.
@@ -169,9 +169,9 @@ class RunPlan:
             return 0.0, 0.0
         return self.share * self.about.cost(self.price), self.share * self.most.cost(self.price)
 
-    def _part_line(self, who: str) -> str:
-        """Describe the calls of one model of several in one line."""
-        text = f"{who}: {self.about.calls:,} calls, at most {self.most.calls:,}"
+    def _part_line(self, label: str) -> str:
+        """Describe the planned calls and cost of one of several models, in one line."""
+        text = f"{label}: {self.about.calls:,} calls, at most {self.most.calls:,}"
         if self.price is not None:
             expected, most = self.costs()
             text += f"; cost about {show_amount(expected, 4)}, at most {show_amount(most, 4)}"
@@ -274,13 +274,13 @@ class Budget:
         self.spent = None if price is None else total_cost(price, self.tokens, in_batches)
         self._held: dict[str, float] = {}
 
-    def hold(self, key: str, body: Mapping[str, Any], room: int) -> bool:
+    def hold(self, key: str, body: Mapping[str, Any], thinking_tokens: int) -> bool:
         """Reserve a call's highest cost; return false while calls under way leave too little.
 
         Args:
             key: key of the request.
             body: its body, which bounds the tokens of prompt and answer.
-            room: tokens for thoughts beyond the limit on the answer.
+            thinking_tokens: tokens for thoughts beyond the limit on the answer.
 
         Raises:
             BudgetError: nothing is in flight, and the call could pass the limit.
@@ -288,7 +288,7 @@ class Budget:
         """
         if self._limit is None or self._price is None:
             return True
-        bound = self._share * bound_call(body, room).cost(self._price)
+        bound = self._share * bound_call(body, thinking_tokens).cost(self._price)
         if not math.isfinite(bound):
             raise UsageError(
                 "--max-cost requires a limit on the answer (max_tokens) of every request",

@@ -67,7 +67,7 @@ class Route:
     has_batches: bool = False
 
     def read_reply(self, body: Mapping[str, Any], reply: Reply) -> Result:
-        """Decode an HTTP reply to a request, without API key; a failure if it has no answer.
+        """Decode the HTTP reply to a request, keys masked; a failure if it contains no answer.
 
         Args:
             body: body of the request.
@@ -140,11 +140,11 @@ class Endpoint:
         return ask_once(requests, self.model, self.store, ask, on_result, self.server)
 
     def who(self, route: Route) -> str:
-        """Name the model with its role, for bills."""
+        """Get the model's label in bills: its role and name, such as ``judge openai:m``."""
         return f"{self.role or route.title} openai:{self.model}"
 
     def rehearse(self, route: Route, requests: Sequence[Request], tries: int = 1) -> list[Result]:
-        """Note requests in the ledger of a dry run, and return the stored replies.
+        """Record requests in the ledger of a dry run; return stored replies, else failures.
 
         The others are failures. Equal requests are noted once.
 
@@ -168,22 +168,25 @@ class Endpoint:
 
     def _plan(
         self, requests: Sequence[tuple[Request, bool]], tries: int, route: Route,
-        further: Sequence[Request] = (),
+        possible_requests: Sequence[Request] = (),
     ) -> RunPlan:  # fmt: skip
-        """Count the calls of requests, and their cost.
+        """Plan the calls of requests: those answered by the store, tokens, and cost bounds.
 
         Args:
             requests: distinct requests, each with whether its reply is stored.
             tries: how often each is asked at most.
             route: resource that would be asked.
-            further: requests that only some replies cause.
+            possible_requests: requests that only some replies cause.
         """
         require_store(self.options, self.store is not None or self.options.store is not None)
         rest = [request for request, is_stored in requests if not is_stored]
         # A stored reply may be refused as a new one may.
-        again = (tries - 1) * [*(request for request, _ in requests), *further]
+        again = (tries - 1) * [*(request for request, _ in requests), *possible_requests]
         most = sum(
-            (bound_call(r.payload(self.model), self.room(r)) for r in [*rest, *further, *again]),
+            (
+                bound_call(r.payload(self.model), self.thinking_room(r))
+                for r in [*rest, *possible_requests, *again]
+            ),
             Bound(),
         )
         about = sum((estimate_call(r.payload(self.model), r.usual_reply) for r in rest), Bound())
@@ -193,7 +196,7 @@ class Endpoint:
 
     @property
     def server(self) -> Server | None:
-        """Endpoint whose stored replies are used; None if replies of every endpoint are."""
+        """Endpoint whose stored replies may be used; None if replies of every endpoint may be."""
         return Server(server_address(self.options), self.options.same_server)
 
     def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:
@@ -223,25 +226,25 @@ class Endpoint:
                 code="endpoint-failed",
             )
 
-    def room(self, request: Request) -> int:
-        """Compute how many tokens for reasoning are added to a request's answer limit."""
+    def thinking_room(self, request: Request) -> int:
+        """Compute the thinking tokens added to a request's answer limit; 0 if it gets none."""
         is_limited = request.gets_room and LIMIT in request.params
         return self.options.thinking_tokens if is_limited else 0
 
-    def make_request(self, key: str, request: Request, room: int) -> SentRequest:
-        """Make the request to send: as the server requires, with ``room`` more tokens to reason."""
+    def make_request(self, key: str, request: Request, thinking_tokens: int) -> SentRequest:
+        """Make the request to send, changed as the server requires, with more thinking tokens."""
         asked = request.payload(self.model)
-        more = {LIMIT: asked[LIMIT] + room} if room else {}
+        more = {LIMIT: asked[LIMIT] + thinking_tokens} if thinking_tokens else {}
         body = self._adaptation.apply(asked | more)
         return SentRequest(key, body, request.sample, difference(asked, body))
 
-    def adapt(self, sent: Mapping[str, Any], reply: Reply, room: int) -> int | None:
-        """Learn from the reply to a refused request how to change later ones.
+    def adapt(self, sent: Mapping[str, Any], reply: Reply, thinking_tokens: int) -> int | None:
+        """Learn from a refused request; return the thinking tokens of a retry, None to give up.
 
         Args:
             sent: the request that was refused.
             reply: what the server answered.
-            room: tokens for reasoning that it was sent with.
+            thinking_tokens: tokens for reasoning that it was sent with.
 
         Returns:
             Tokens for reasoning to ask again with; None to give up.
@@ -249,12 +252,12 @@ class Endpoint:
         if isinstance(reply, bytes) or reply.status not in _ADAPTABLE:
             return None
         if self._adaptation.apply(sent) != sent:
-            return room  # another call has learned it in the meantime
+            return thinking_tokens  # another call has learned it in the meantime
         if (change := self._adaptation.learn_change(sent, reply)) is not None:
             sys.stderr.write(f"openai:{self.model} {change}\n")
-            return room
-        if room and is_too_long(reply):
-            return room // 2 if room >= 2 * _LEAST_ROOM else 0
+            return thinking_tokens
+        if thinking_tokens and is_too_long(reply):
+            return thinking_tokens // 2 if thinking_tokens >= 2 * _LEAST_ROOM else 0
         return None
 
     def check_result(self, request: Request, result: Result, is_batched: bool) -> None:
@@ -319,7 +322,7 @@ class _Run:
     def __init__(
         self, endpoint: Endpoint, route: Route, waiting: dict[str, Request], take: Take
     ) -> None:
-        """Queue requests to send.
+        """Queue requests to send, and open the budget; ``take`` will get each result.
 
         Args:
             endpoint: model, options and store.
@@ -330,7 +333,7 @@ class _Run:
         self.endpoint, self.route, self.take = endpoint, route, take
         self.options, self.store = endpoint.options, endpoint.store
         self.waiting, self.to_send = dict(waiting), [*reversed(waiting)]
-        self.rooms = {key: endpoint.room(request) for key, request in waiting.items()}
+        self.rooms = {key: endpoint.thinking_room(request) for key, request in waiting.items()}
         self.is_batched = self.options.batch and route.has_batches
         who, ledger = endpoint.who(route), endpoint.ledger
         self.budget = Budget(self.options, self.store, self.is_batched, who, ledger)

@@ -52,7 +52,7 @@ class Answered(msgspec.Struct):
 
 
 def public_name(name: str) -> str:
-    """Mask keys, users and passwords in the name of a system of one's own."""
+    """Mask keys, users and passwords in the name of the user's own program or server."""
     return mask_address(name)
 
 
@@ -66,7 +66,7 @@ class OwnSystem(ABC):
     """
 
     def __init__(self, name: str, store: ReplayStore | None, options: RunOptions) -> None:
-        """Take the name, the store of answers and the options of the run.
+        """Set the name (command or address), the store of answers and the options of the run.
 
         Raises:
             UsageError: it is no command or no address.
@@ -76,16 +76,16 @@ class OwnSystem(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise a UsageError if the name is no command or no address."""
+        """Raise a UsageError if the system's name is not a valid command or address."""
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """Describe the system for headers and manifests; what changes answers is in it."""
+        """Describe all that the program's or server's answers depend on, for manifests."""
 
     @property
     @abstractmethod
-    def at_once(self) -> int:
-        """Most prompts that it is asked about at the same time."""
+    def n_parallel(self) -> int:
+        """Largest number of prompts that the program or server is asked at the same time."""
 
     @abstractmethod
     def reply_to(self, prompt: str, params: Mapping[str, Any]) -> bytes | Failure:
@@ -108,7 +108,7 @@ class OwnSystem(ABC):
             """Ask about prompts without a stored answer; keep each answer when it comes."""
             with (
                 progress("answering", len(waiting), "answers") as advance,
-                ThreadPoolExecutor(self.at_once) as pool,
+                ThreadPoolExecutor(self.n_parallel) as pool,
             ):
                 asked = {pool.submit(self._ask, r): (key, r) for key, r in waiting.items()}
                 try:
@@ -136,7 +136,7 @@ class OwnSystem(ABC):
 
 
 def read_reply(body: bytes, is_answer: bool) -> Result:
-    """Read a reply: its whole text, or of an answer that is a JSON object the field ``output``."""
+    """Decode a reply as text; of an answer that is a JSON object, take the field ``output``."""
     if len(body) > largest_line():
         return Failure("unparsable", f"the reply has {len(body):,} bytes (--largest-line)")
     try:
@@ -165,7 +165,7 @@ class Program(OwnSystem):
 
     @cached_property
     def _words(self) -> list[str]:
-        """Words of the command.
+        """Program and arguments of the command, split as a shell splits them.
 
         Raises:
             UsageError: it has none, or a quotation mark that never closes.
@@ -180,7 +180,7 @@ class Program(OwnSystem):
         return words if IS_POSIX else [word.strip('"') for word in words]
 
     def check(self) -> None:
-        """Raise a UsageError if the name is no command."""
+        """Raise a UsageError if the program's name contains no valid command."""
         _ = self._words
 
     def identity(self) -> dict[str, Any]:
@@ -191,8 +191,8 @@ class Program(OwnSystem):
         return {"name": public_name(self.name), "files_sha256": digests}
 
     @property
-    def at_once(self) -> int:
-        """As many as ``--concurrency`` says, and no more than there are processors."""
+    def n_parallel(self) -> int:
+        """Programs that run at the same time: ``--concurrency``, but no more than processors."""
         return min(self.options.concurrency, usable_processors())
 
     def reply_to(self, prompt: str, params: Mapping[str, Any]) -> bytes | Failure:
@@ -217,7 +217,7 @@ class Program(OwnSystem):
         return done.stdout
 
     def _start_advice(self) -> str:
-        """Write how a file is started that is no command; empty if the word names no file."""
+        """Advise how to start a file that is not executable; empty if the command names none."""
         file = self._words[0]
         if not _is_file(file):
             return ""
@@ -245,7 +245,7 @@ class Server(OwnSystem):
     """
 
     def check(self) -> None:
-        """Raise a UsageError if the name is no address."""
+        """Raise a UsageError if the server's name is not a valid address."""
         try:
             parts = urlsplit(self.name)
             is_address = bool(parts.hostname) and (parts.port or 1) > 0
@@ -257,16 +257,16 @@ class Server(OwnSystem):
             )
 
     def identity(self) -> dict[str, Any]:
-        """Describe the address; keys are masked, and the digest tells addresses apart."""
+        """Describe the server by its address, keys masked, and the sha256 of the whole address."""
         return {"name": public_name(self.name), "address_sha256": digest(self.name)}
 
     @property
-    def at_once(self) -> int:
-        """As many as ``--concurrency`` says."""
+    def n_parallel(self) -> int:
+        """Prompts that the server is asked at the same time: ``--concurrency``."""
         return self.options.concurrency
 
     def reply_to(self, prompt: str, params: Mapping[str, Any]) -> bytes | Failure:
-        """Post a prompt, again while the server is busy or silent, and read the reply."""
+        """Post a prompt to the server, again while it is busy or silent; return the reply."""
         headers = {"Content-Type": "application/json"}
         if key := os.environ.get(HTTP_KEY):
             headers["Authorization"] = f"Bearer {key}"
@@ -281,7 +281,7 @@ class Server(OwnSystem):
     def _post(
         self, request: HttpRequest, usual_pause: float
     ) -> tuple[bytes | Failure, float | None]:
-        """Post once; return the result, and the seconds to wait before it is worth another try."""
+        """Post once; return (reply or failure, seconds until another try or None for none)."""
         try:
             with send_request(request, self.options.timeout) as reply:
                 return reply.read(), None
@@ -299,7 +299,7 @@ class Server(OwnSystem):
 
 
 def _make_body(prompt: str, params: Mapping[str, Any]) -> bytes:
-    """Make the body of a POST: the prompt itself where it is a JSON object."""
+    """Make the body of a POST: the prompt if it is a JSON object, else JSON with parameters."""
     try:
         msgspec.json.decode(prompt, type=dict)
     except (msgspec.DecodeError, UnicodeError):

@@ -78,7 +78,7 @@ class Request:
         return request_key(self.payload(model), self.sample)
 
     def check_reply(self, reply: "LlmReply") -> "Result":
-        """Split thoughts from a reply's answer; if text is needed, a cut or empty one is a failure.
+        """Separate thoughts from the answer; return a failure if text is needed and cut or empty.
 
         Some servers (transformers serve) leave the text that ended a reply in it.
         """
@@ -185,15 +185,15 @@ class Failure(Struct, frozen=True, omit_defaults=True):
 Result = LlmReply | Failure
 
 
-def _logprobs_of_answer(reply: LlmReply, spoken: SplitReply) -> tuple[Token, ...] | None:
-    """Drop the tokens of thoughts from the log probabilities of a reply."""
-    if reply.logprobs is None or spoken.answer == reply.text:
+def _logprobs_of_answer(reply: LlmReply, split: SplitReply) -> tuple[Token, ...] | None:
+    """Get the log probabilities of the answer's tokens, without those of thoughts."""
+    if reply.logprobs is None or split.answer == reply.text:
         return reply.logprobs
     ends = accumulate(len(token.token) for token in reply.logprobs)
     return tuple(
         token
         for token, end in zip(reply.logprobs, ends, strict=True)
-        if spoken.move_span(end - len(token.token), end) is not None
+        if split.move_span(end - len(token.token), end) is not None
     )
 
 

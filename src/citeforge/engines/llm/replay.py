@@ -136,13 +136,13 @@ class ReplayStore(Store):
     """
 
     def __init__(self, path: Path, readonly: bool = False) -> None:
-        """Open a store of LLM replies, and record in the ledger what it keeps for later runs."""
+        """Open a store of LLM replies, which records in the current ledger what it keeps."""
         super().__init__(path, readonly)
         self.n_replayed = 0
         self.ledger = current_ledger()
 
     def get(self, key: str, server: Server | None = None) -> LlmReply | None:
-        """Look up a reply by the hash of its request as it was asked.
+        """Look up a reply by its request's hash; None if missing; refuse another server's.
 
         Raises:
             InputError: another server than ``server`` gave it.
@@ -154,7 +154,7 @@ class ReplayStore(Store):
         return None
 
     def require_server(self, addresses: Iterable[str], server: Server | None) -> None:
-        """Refuse replies that another server gave, or record that they are taken.
+        """Refuse replies of other servers than the endpoint's, unless it accepts those, too.
 
         Args:
             addresses: those that gave the replies; empty ones are not known, and taken.
@@ -187,7 +187,7 @@ class ReplayStore(Store):
         self, request: SentRequest, result: Result, batch: str = "", created: float | None = None,
         server: str = "",
     ) -> bool:  # fmt: skip
-        """Store the result of a request, and its cost; a stored reply is never replaced.
+        """Store a request's result and tokens, never replacing a reply; return whether it is new.
 
         Args:
             request: what was sent.
@@ -226,14 +226,14 @@ class ReplayStore(Store):
             db.executemany(_PUT, [_make_row(SentRequest(name, {}, 0), BATCH, "null"), *rows])
 
     def open_batches(self, keys: Iterable[str] | None = None) -> list[str]:
-        """List the names of unfinished batches; with ``keys``, of those with such requests."""
+        """List the names of unfinished batches; with ``keys``, those with one of the requests."""
         chosen = "" if keys is None else "AND asked IN (SELECT value FROM json_each(?))"
         values = () if keys is None else (canonical_json(list(keys)),)
         select = "SELECT DISTINCT content FROM kept WHERE kind = ?"
         return [name for (name,) in self.rows(f"{select} {chosen}", PENDING, *values)]
 
     def forget_batch(self, name: str) -> int:
-        """Mark a batch as never created, so that its requests are asked again.
+        """Mark a batch as never created; return how many requests will be asked again.
 
         Returns:
             Number of these requests.
@@ -272,7 +272,7 @@ class ReplayStore(Store):
         return StoreStats(n_replies, n_failures, *paid, kinds, models, servers)
 
     def export(self) -> Iterator[ExportedRow]:
-        """Yield all replies as rows that ``import_rows`` takes, ordered by hash; no failures."""
+        """Yield all stored replies (no failures) as rows for ``import_rows``, ordered by hash."""
         select = "SELECT asked, sample, created, server, content, payload, changes FROM kept"
         with store_errors(self.path):
             for key, *row in self._db.execute(f"{select} WHERE kind = ? ORDER BY asked", (REPLY,)):
@@ -299,7 +299,7 @@ class ReplayStore(Store):
     def import_rows(
         self, rows: Iterable[ExportedRow], source: Path | None = None
     ) -> tuple[int, int]:
-        """Add exported rows to this store; replies that it already has are kept.
+        """Add exported replies, never replacing any: (number added, number already stored).
 
         Returns:
             (rows added, rows that were there).
@@ -329,7 +329,7 @@ class ReplayStore(Store):
 
 
 def _exported_row(row: Sequence[Any]) -> ExportedRow:
-    """Convert a row of the store's table to a line of ``llm export``."""
+    """Convert a row of the SQLite table of replies to a line of ``llm export``."""
     sample, created, server, answer, *texts = row
     payload, changes = map(_decode_object, texts)
     key = request_key(payload, sample)
@@ -340,7 +340,7 @@ def _make_row(
     request: SentRequest, kind: str, content: str, paid: tuple[int, int] = (0, 0),
     created: float | None = None, server: str = "",
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Make the values of one row of the store's table, in the order of its columns.
+    """Make the values of a row of the SQLite table of replies, in the order of its columns.
 
     Args:
         request: what was sent.
@@ -408,7 +408,7 @@ def replayed_note(llm: Llm) -> str:
 
 
 def export_store(store: Path, out: Path) -> int:
-    """Write all replies of a store as JSON Lines.
+    """Write all replies of a store as JSON Lines; return their number.
 
     Returns:
         Number of replies.
@@ -425,7 +425,7 @@ def export_store(store: Path, out: Path) -> int:
 
 
 def import_store(store: Path, file: Path) -> tuple[int, int]:
-    """Add the exported replies in a file to a store; replies that it already has are kept.
+    """Add exported replies from a file to a store: (number added, number already stored).
 
     Returns:
         (replies added, replies that were there).
@@ -438,7 +438,7 @@ def import_store(store: Path, file: Path) -> tuple[int, int]:
 
 
 def encode_answer(answer: Result) -> str:
-    """Encode a reply or failure as JSON, without empty fields; numbers are in base64."""
+    """Encode a reply or failure as JSON, without empty fields; embeddings are in base64."""
     return msgspec.json.encode(answer, order="sorted").decode()
 
 

@@ -142,7 +142,7 @@ Reply = bytes | Failure
 """What comes of a request: the body of a 200, or an error."""
 
 
-def read_error(status: int, body: bytes, sent_as: str = "") -> Failure:
+def read_error(status: int, body: bytes, original_status: str = "") -> Failure:
     """Make a failure from an HTTP error reply, in any of the forms that servers use.
 
     The forms are ``{"error": {…}}``, ``{"error": "…"}``, ``{"message": …}``, FastAPI's
@@ -151,7 +151,7 @@ def read_error(status: int, body: bytes, sent_as: str = "") -> Failure:
     Args:
         status: HTTP status that the error means.
         body: body of the reply.
-        sent_as: HTTP status that the reply came with, where that is another one.
+        original_status: HTTP status that the reply came with, where that is another one.
     """
     try:
         row = msgspec.json.decode(body)
@@ -172,7 +172,9 @@ def read_error(status: int, body: bytes, sent_as: str = "") -> Failure:
     code = (kind if not code or code.isdecimal() else code).lower()
     if status == NO_REPLY:
         return Failure("exhausted", message, code=code, param=param)
-    message = f"HTTP {status}: {message}" + (sent_as and f" (sent as HTTP {sent_as})")
+    message = f"HTTP {status}: {message}" + (
+        original_status and f" (sent as HTTP {original_status})"
+    )
     failure = Failure("refused", message, status, code=code, param=param)
     return replace(failure, reason=_failure_reason(status, failure))
 
@@ -189,7 +191,7 @@ ADVICE = {
 
 
 def advice_for(failure: Failure) -> str:
-    """Say what helps against a failure of a call; by its HTTP status, if there was a reply."""
+    """Get advice on a failed call, by its HTTP status if there was a reply."""
     status = failure.status
     if status is None or status == NO_REPLY:
         return "check --base-url, and that the server runs and replies in time"
@@ -205,7 +207,7 @@ def _failure_reason(status: int, error: Failure) -> FailureReason:
         status: HTTP status.
         error: what the reply says.
     """
-    if is_unpaid(error, may_pass=False):
+    if is_unpaid(error, has_retry_time=False):
         return "billing"
     if status in (401, 403):
         return "unauthorised"
@@ -222,7 +224,7 @@ _ESCAPE = re.compile(
 
 
 def mend_text(body: bytes) -> bytes:
-    """Write U+FFFD for each half of a surrogate pair and each byte that is not UTF-8 in a reply.
+    """Replace half surrogate pairs, and bytes that are not UTF-8, in a reply by U+FFFD.
 
     Servers that cut a text at a token may leave half of an emoji at its end.
     """
@@ -261,19 +263,19 @@ def read_response(status: int, body: bytes) -> Reply:
     return body if status == 200 else read_error(status, body)
 
 
-def is_unpaid(error: Failure, may_pass: bool) -> bool:
+def is_unpaid(error: Failure, has_retry_time: bool) -> bool:
     """Whether an error means that no credit is left, so that waiting does not help.
 
     Args:
         error: reply of the server.
-        may_pass: whether the server says when to come again: then it is a limit per minute, which
-            Gemini words like an empty account.
+        has_retry_time: whether the server says when to come again: then it is a limit per minute,
+            which Gemini words like an empty account.
     """
     if error.status == 402 or error.code in _UNPAID_CODES:
         return True
     # Long messages say our prompt back, which may be about bills.
     is_short = error.status in (400, 403, 429) and len(error.message) <= _LONGEST_SENTENCE
-    return is_short and not may_pass and _UNPAID.search(error.message) is not None
+    return is_short and not has_retry_time and _UNPAID.search(error.message) is not None
 
 
 def retry_delay(body: bytes) -> float | None:

@@ -173,7 +173,7 @@ def _redirect_message(reply: httpx2.Response) -> str:
 
 
 async def _read_body(reply: httpx2.Response) -> bytes:
-    """Read and decompress the body of an HTTP reply, up to a greatest length.
+    """Read and decompress an HTTP reply's body; refuse one that is too long or streamed.
 
     Raises:
         httpx2.DecodingError: it is too long, or compressed in a way that was not offered.

@@ -43,7 +43,7 @@ class ChatLlm(Endpoint):
         return {"name": f"openai:{self.model}", **self._effort}
 
     def _with_effort(self, requests: Sequence[Request]) -> list[Request]:
-        """Add the option ``--reasoning-effort`` to requests."""
+        """Return requests with the option ``--reasoning-effort`` added."""
         return [replace(r, params={**r.params, **self._effort}) for r in requests]
 
     def complete(
@@ -58,7 +58,7 @@ class ChatLlm(Endpoint):
         return self.ask(CHAT, self._with_effort(requests), on_result)
 
     def rehearse_chats(self, requests: Sequence[Request], tries: int = 1) -> None:
-        """Note requests, each asked so often at most, in the ledger of a dry run."""
+        """Record chat requests, each with at most ``tries`` calls, in the ledger of a dry run."""
         self.rehearse(CHAT, self._with_effort(requests), tries)
 
 
@@ -66,13 +66,14 @@ class OpenAiLlm(ChatLlm):
     """A model behind an OpenAI-compatible endpoint (OpenAI, vLLM, Ollama, llama.cpp, …)."""
 
     def plan(
-        self, requests: Sequence[Request], further: Sequence[Request] = (), tries: int = 1
+        self, requests: Sequence[Request], possible_requests: Sequence[Request] = (), tries: int = 1
     ) -> RunPlan:
-        """Count the calls of :meth:`complete`, with their tokens and cost; nothing is sent.
+        """Plan the calls of :meth:`complete`, at most ``tries`` per request; nothing is sent.
 
         Args:
             requests: what is asked in any case.
-            further: what is asked where a reply is not taken; equal requests are other calls.
+            possible_requests: what is asked where a reply is not taken; equal requests are other
+                calls.
             tries: how often each of both is asked at most.
         """
         distinct = {r.key(self.model): r for r in self._with_effort(requests)}
@@ -81,7 +82,7 @@ class OpenAiLlm(ChatLlm):
             (request, store is not None and store.get(key, server) is not None)
             for key, request in distinct.items()
         ]
-        return self._plan(counted, tries, CHAT, self._with_effort(further))
+        return self._plan(counted, tries, CHAT, self._with_effort(possible_requests))
 
 
 class ReplayLlm(ChatLlm):
@@ -120,7 +121,7 @@ class ReplayLlm(ChatLlm):
 
     @property
     def server(self) -> None:
-        """None: replies of all servers are used."""
+        """Always None: stored replies of all servers are used."""
 
     def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:
         """Raise an error: the store has no reply to these requests, and they are never sent.
@@ -207,7 +208,7 @@ class LlmSettings:
 
 
 def require_askable(*llms: Llm | None) -> None:
-    """Raise an error for LLMs without a usable key or address, before a build does other work.
+    """Raise an error, before other work, if an LLM to ask has no usable key or address.
 
     Models of which replies are stored are let through: they may need no request.
 

@@ -145,7 +145,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         if isinstance(reader, OpenAiLlm):
             parts[f"{reader.who(CHAT)}, reader"] = reader.plan(answered, further, tries)
     if judge is not None:
-        parts[judge.llm.who(CHAT)] = judge.bill(pairs, times=tries)
+        parts[judge.llm.who(CHAT)] = judge.bill(pairs, max_rounds=tries)
     plan = total_plan(parts)
     files = [f"{number:,} {describe_count(key)}" for key, number in info.counts.items() if number]
     if len(drawn) < recipe.n_queries:
