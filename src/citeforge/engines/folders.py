@@ -90,7 +90,7 @@ def is_taken(out: Path) -> bool:
 @contextmanager
 def file_lock(
     lock: Path, target: Path, wait: bool = False, shared: bool = False,
-    instead: str = "another --out",
+    alternative: str = "another --out",
 ) -> Iterator[bool]:  # fmt: skip
     """Lock ``target`` by a lock file; yield whether this is the process's first lock on it.
 
@@ -99,7 +99,7 @@ def file_lock(
         target: path that the user named, for the message.
         wait: wait until the other process has ended, in place of the error.
         shared: whether this process may hold it several times.
-        instead: alternative to the target, for the message.
+        alternative: alternative to the target, for the message.
 
     Returns:
         Whether this is the process's first hold of it.
@@ -121,7 +121,7 @@ def file_lock(
         raise InputError(
             f"is being written by {_describe_holder(lock)}",
             path=target,
-            allowed=f"wait until it has ended, or {instead}",
+            allowed=f"wait until it has ended, or {alternative}",
             code="locked",
         ) from None
     except _UnsignedLockError:
@@ -134,7 +134,7 @@ def file_lock(
         raise InputError(
             f"is on a file system without locks ({error.strerror})",
             path=target,
-            allowed=f"{instead} on a local disk; move it afterwards",
+            allowed=f"{alternative} on a local disk; move it afterwards",
             code="storage",
         ) from error
     try:

@@ -43,14 +43,14 @@ def sign_model(name: str) -> str:
 
 
 def find_model(
-    name: str, revision: str | None, instead: str, weights: str | None = None
+    name: str, revision: str | None, alternative: str, weights: str | None = None
 ) -> Located:
     """Find a model's files: a folder (identified by its hash), or a Hub repository (by commit).
 
     Args:
         name: folder or repository, which is fetched or found in the Hub cache.
         revision: commit, tag or branch of a repository.
-        instead: alternative without such a model, for errors.
+        alternative: alternative without such a model, for errors.
         weights: file with the weights; None for all of the usual endings, empty for none.
 
     Raises:
@@ -78,7 +78,7 @@ def find_model(
         raise InputError(
             f"cannot be loaded from the Hub ({error_reason(error)})",
             path=name,
-            allowed=f"check the name and the network, or use {instead}",
+            allowed=f"check the name and the network, or use {alternative}",
             code="missing-model",
         ) from error
     return Located(folder, {"revision": folder.name})

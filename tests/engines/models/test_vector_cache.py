@@ -337,7 +337,7 @@ def test_a_read_only_folder_is_read(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_on_a_full_disk_the_work_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(vector_cache.CachedVectors, "_choose_own", lambda self: Path("/dev/full"))
+    monkeypatch.setattr(vector_cache.CachedVectors, "_choose_file", lambda self: Path("/dev/full"))
     embedder = Letters()
     cached = cached_embedder(embedder, VectorCache(tmp_path, GIGABYTE))
     for _ in range(2):

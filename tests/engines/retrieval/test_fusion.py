@@ -62,7 +62,7 @@ def test_pm2_by_hand() -> None:
     third = math.log(3)  # softmax of (log 3, 0) is (3/4, 1/4)
     first = [("x", third), ("y", 0.0)]
     second = [("z", third), ("y", 0.0)]
-    result = fusion.pm2([first, second], votes=(0.6, 0.4), share=0.5)
+    result = fusion.pm2([first, second], query_weights=(0.6, 0.4), lambda_=0.5)
     # Seat 1 is the first query's (0.6 against 0.4): x .5 * .6 * 3/4, y .5 * (.6 + .4) * 1/4, z
     # .5 * .4 * 3/4. x is about the first query alone, which has now taken a whole seat.
     assert result[0] == ("x", pytest.approx(0.5 * 0.6 * 3 / 4))
@@ -83,7 +83,7 @@ def test_pm2_with_lambda_one_serves_the_query_whose_turn_it_is() -> None:
 def test_pm2_with_more_queries_than_votes() -> None:
     lists = [[(f"p{i}", 1.0)] for i in range(7)]
     # Seats by votes .38 .24 .16 .10 .12 .10 .10: the fifth goes before the fourth.
-    assert [n for n, _ in fusion.pm2(lists, share=1.0)] == [
+    assert [n for n, _ in fusion.pm2(lists, lambda_=1.0)] == [
         "p0", "p1", "p2", "p4", "p3", "p5", "p6",
     ]  # fmt: skip
 

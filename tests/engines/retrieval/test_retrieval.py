@@ -40,7 +40,11 @@ def test_bm25_scores_are_the_formula(tmp_path: Path) -> None:
 def test_bm25_breaks_ties_by_id_and_fills_up_when_asked() -> None:
     index = Bm25(["z", "y", "x"], ["same words", "same words", "others"])
     assert [r.docid for r in index.rank({"q": "words"})["q"]] == ["y", "z"]
-    assert [r.docid for r in index.rank({"q": "words"}, filled=True)["q"]] == ["y", "z", "x"]
+    assert [r.docid for r in index.rank({"q": "words"}, includes_unmatched=True)["q"]] == [
+        "y",
+        "z",
+        "x",
+    ]
     assert [r.docid for r in index.rank({"q": "words"}, depth=1)["q"]] == ["y"]
 
 

@@ -88,7 +88,7 @@ def retrieve_candidates(
     """
     texts = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     if spec == "bm25":
-        rankings = Bm25.from_corpus(base.corpus).rank(texts, depth, filled=True)
+        rankings = Bm25.from_corpus(base.corpus).rank(texts, depth, includes_unmatched=True)
     else:
         retriever = make_retriever(spec, RetrieverSettings(base.corpus, embedder, folder))
         rankings = retriever.rank(texts, depth)

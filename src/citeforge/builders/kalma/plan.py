@@ -120,7 +120,7 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     """
     named = (recipe.writer, recipe.perplexity, recipe.checker)
     store = replay_path(run, *named)
-    llm = llm_for_dry_run(recipe.writer, run, store, known=WRITERS, templates={})
+    llm = llm_for_dry_run(recipe.writer, run, store, catalogue=WRITERS, templates={})
     if recipe.source is not None:
         raise UsageError(
             "--dry-run: a build from --source asks no LLM", code="option-without-effect"
@@ -163,7 +163,7 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
         most = _largest(bounds).times(2 * JUDGE_TRIES * len(pairs) * n_extensions * attempts)
         parts[judge.llm.who(CHAT)] = replace(judge.bill(agreeing.pairs), most=most)
     if asks.llm is not None:
-        checker = llm_for_dry_run(recipe.checker, run, store, known=CHECKERS)
+        checker = llm_for_dry_run(recipe.checker, run, store, catalogue=CHECKERS)
         parts[checker.who(CHAT)] = checker.plan(asking.requests, tries=CHECK_TRIES * attempts)
     if ledger.planned:
         parts[f"perplexity {recipe.perplexity}"] = planned_total(ledger)

@@ -38,15 +38,15 @@ class CachedEmbedder:
 
     @cached_property
     def _facts(self) -> dict[str, Any]:
-        """Fingerprint of the embedder, for which files of a model are read, once."""
+        """Fingerprint of the wrapped embedder, computed once, since it reads the model's files."""
         return self.embedder.fingerprint()
 
     def fingerprint(self) -> dict[str, Any]:
-        """Describe everything a vector depends on, as the embedder does."""
+        """Describe everything that a vector depends on, as the wrapped embedder does."""
         return self._facts
 
     def release(self) -> None:
-        """Free the memory of the embedder's model."""
+        """Free the memory of the wrapped embedder's model."""
         if isinstance(self.embedder, Releasable):
             self.embedder.release()
 
@@ -74,7 +74,7 @@ class CachedEmbedder:
         return made
 
     def _look_up(self, texts: Sequence[str], kind: Role) -> "_Request":
-        """Look texts up in the cache.
+        """Look texts up in the cache: their known vectors, and the texts without one.
 
         Args:
             texts: texts to embed.
@@ -126,18 +126,18 @@ class _Request:
     vectors: npt.NDArray[np.floating]
     new: list[str]
 
-    def complete(self, made: Vectors) -> Vectors:
-        """Keep the vectors of the new texts, and return those of all texts.
+    def complete(self, new_vectors: Vectors) -> Vectors:
+        """Cache the vectors of the new texts; return the vectors of all texts, in order.
 
         Known and new vectors have the precision in which they are stored: results do not depend on
         what the cache had.
 
         Args:
-            made: vectors of the new texts, in order.
+            new_vectors: vectors of the new texts, in order.
         """
         vectors, dtype = self.vectors, self.vectors.dtype
         if self.new:
-            new = made.astype(dtype)
+            new = new_vectors.astype(dtype)
             self.stored.keep(self.digests[~self.known], new)
             if not vectors.shape[1]:
                 vectors = np.empty((len(self.known), new.shape[1]), dtype)
@@ -148,7 +148,7 @@ class _Request:
 
 
 def cached_embedder(embedder: Embedder, cache: VectorCache | None) -> Embedder:
-    """Wrap a local embedder so that it uses the cache; return it as it is without one."""
+    """Wrap a local embedder with a cache of vectors; without a cache, return it unchanged."""
     if cache is None:
         return embedder
     wrapper = CachedCluster if isinstance(embedder, Distributed) else CachedEmbedder

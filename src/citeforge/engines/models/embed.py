@@ -57,20 +57,20 @@ class EmbedderSettings:
     option: str = "--embedder"
 
 
-def make_local_embedder(name: str, settings: EmbedderSettings, instead: str) -> Embedder:
+def make_local_embedder(name: str, settings: EmbedderSettings, alternative: str) -> Embedder:
     """Make the embedder of a Hub id or a model folder.
 
     Args:
         name: the id or folder.
         settings: device, prefixes and runner.
-        instead: what can be named without a network, for errors.
+        alternative: what can be named without a network, for errors.
     """
-    locate = partial(find_model, name, settings.revision, instead)
+    locate = partial(find_model, name, settings.revision, alternative)
     return LocalEmbedder(name, locate, partial(locate, weights=""), settings)
 
 
 def make_minilm(name: str, settings: EmbedderSettings) -> Embedder:
-    """Make all-MiniLM-L6-v2 of an installed package, under a name."""
+    """Make the embedder all-MiniLM-L6-v2 from its installed package, called ``name``."""
     return LocalEmbedder(name, _locate_minilm, _locate_minilm, settings, load_minilm)
 
 

@@ -58,14 +58,14 @@ class ExtractiveQa:
         read = ((self._windows(q, c) if c.strip() else None, c) for q, c in pairs)
         return list(one_thread_each(self._find_answer, read))
 
-    def _find_answer(self, read: tuple[Any | None, str]) -> str:
+    def _find_answer(self, windows_and_context: tuple[Any | None, str]) -> str:
         """Find the likeliest answer in a context's windows; empty if "no answer" is likelier.
 
         Args:
-            read: tokenised windows of a context with its question (None if there are none), and the
-                context.
+            windows_and_context: tokenised windows of a context with its question (None if there
+                are none), and the context.
         """
-        windows, context = read
+        windows, context = windows_and_context
         if windows is None:
             return ""
         best, text, none = -1.0, "", float("inf")

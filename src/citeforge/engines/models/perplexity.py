@@ -108,6 +108,6 @@ class PerplexitySettings:
 
 
 def perplexity_name(name: str) -> str:
-    """Write a perplexity model's name for manifests, ``hf:`` models without folder or owner."""
+    """Get a perplexity model's name for manifests; ``hf:`` names lose folder and owner."""
     maker, _, model = name.partition(":")
     return f"hf:{Path(model).name}" if maker == "hf" else name

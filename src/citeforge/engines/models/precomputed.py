@@ -212,7 +212,11 @@ _SHAPES = {".npy": lambda path: _open_npy(path).shape, ".parquet": _table_shape}
 
 
 def passage_shards(
-    source: PrecomputedVectors, ids: Iterator[pa.Array], total: int, folder: Path, advance: Advance
+    source: PrecomputedVectors,
+    ids: Iterator[pa.Array],
+    n_passages: int,
+    folder: Path,
+    advance: Advance,
 ) -> list[VectorShard]:
     """Check the vectors of a corpus against its passages, and return them as shards.
 
@@ -221,7 +225,7 @@ def passage_shards(
     Args:
         source: the vectors.
         ids: passage ids in order, one array per shard.
-        total: number of passages.
+        n_passages: number of passages.
         folder: for shards that are written.
         advance: called with the number of vectors checked.
 
@@ -229,7 +233,7 @@ def passage_shards(
         InputError: another number of vectors than passages, another order or other ids, a number
             that is not finite, or a vector without a direction; names the row and the passage.
     """
-    source.require_rows(total)
+    source.require_rows(n_passages)
     shards: list[VectorShard] = []
     rows = _Rows(source)
     start = 0
@@ -250,7 +254,7 @@ def passage_shards(
 
 
 def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence[str]) -> Matrix:
-    """Read the unit vectors of some queries, in float32.
+    """Read the unit vectors of the queries ``ids`` in float32, one row each, in that order.
 
     Args:
         source: the vectors: with ids in any order, or without in the order of ``all_ids``.
@@ -282,17 +286,17 @@ def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence
 
 
 def _raise_id_mismatch(
-    source: PrecomputedVectors, start: int, theirs: pa.Array, ours: pa.Array
+    source: PrecomputedVectors, start: int, file_ids: pa.Array, corpus_ids: pa.Array
 ) -> None:
-    """Raise an error that names the first row whose id differs from the corpus's.
+    """Raise an error that names the first row of the files whose id differs from the corpus's.
 
     Args:
         source: the files, for the error.
         start: number of rows before these.
-        theirs: ids in the files.
-        ours: ids of the corpus.
+        file_ids: ids in the files.
+        corpus_ids: ids of the corpus.
     """
-    pairs = enumerate(zip(theirs.to_pylist(), ours.to_pylist(), strict=True), start + 1)
+    pairs = enumerate(zip(file_ids.to_pylist(), corpus_ids.to_pylist(), strict=True), start + 1)
     line, their, our = next((line, their, our) for line, (their, our) in pairs if their != our)
     raise InputError(
         f"has the vector of {their!r} where the corpus has {our!r}",
@@ -305,7 +309,7 @@ def _raise_id_mismatch(
 
 
 def _check_vectors(
-    source: PrecomputedVectors, vectors: Matrix, start: int | None, names: pa.Array
+    source: PrecomputedVectors, vectors: Matrix, start: int | None, ids: pa.Array
 ) -> None:
     """Raise an error if a vector is all zeros, or has NaN or infinity; name the first such one.
 
@@ -313,14 +317,14 @@ def _check_vectors(
         source: the files, for errors.
         vectors: a row per text.
         start: number of files' rows before the first one; None for rows that were sorted.
-        names: ids of the texts.
+        ids: ids of the texts.
     """
     bad, empty = ~np.isfinite(vectors).all(axis=1), ~vectors.any(axis=1)
     for rows, what in ((bad, "contains NaN or an infinity"), (empty, "is all zeros")):
         if rows.any():
             row = int(np.flatnonzero(rows)[0])
             raise InputError(
-                f"the vector of {names[row].as_py()!r} {what}",
+                f"the vector of {ids[row].as_py()!r} {what}",
                 path=source.path,
                 line=None if start is None else start + row + 1,
                 allowed="finite numbers, not all of them zero",
@@ -382,7 +386,7 @@ def _read_batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix
 
 
 def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matrix:
-    """Convert an Arrow array of number lists to a matrix; refuse gaps and unequal lengths.
+    """Convert an Arrow array of number lists to a matrix; refuse nulls and unequal lengths.
 
     Args:
         source: the files, for the dimension and for errors.

@@ -79,7 +79,7 @@ def find_prefixes(name: str, folder: Path | None = None) -> Prefixes:
 
 
 def _own_prompts(path: Path) -> Prefixes | None:
-    """Read the texts that a model expects before queries and passages, from its file of prompts.
+    """Read a model's prefixes for queries and passages from its prompt file; None without.
 
     Returns:
         Both prefixes; None if the file is missing or names none.

@@ -98,7 +98,7 @@ class ServedPerplexity:
         return {"name": f"openai:{self.model}", "by": "completions, echo"}
 
     def rehearse(self, texts: Sequence[str], tries: int = 1) -> None:
-        """Note the calls for texts, each asked for so often, in the ledger of a dry run."""
+        """Record perplexity calls for texts, at most ``tries`` each, in a dry run's ledger."""
         self._endpoint.rehearse(_COMPLETIONS, [_perplexity_request(t) for t in texts], tries)
 
     def compute(self, texts: Sequence[str]) -> list[float]:
@@ -194,7 +194,7 @@ class ServedEmbedder:
         }
 
     def rehearse(self, texts: Sequence[str], kind: Role) -> None:
-        """Note the calls that embedding texts takes in the ledger of a dry run."""
+        """Record the calls that embedding texts takes, in the ledger of a dry run."""
         prefixed = [self.prefixes.get(kind) + text for text in texts]
         requests = list(map(_embedding_request, batched(prefixed, self._size)))
         self._endpoint.rehearse(_EMBEDDINGS, requests)
@@ -251,7 +251,7 @@ class RehearsedEmbedder:
     """Embedder of a dry run: notes the calls of a served one, and makes vectors out of digests."""
 
     def __init__(self, name: str, served: Embedder | None) -> None:
-        """Stand in for an embedder.
+        """Set up an embedder for dry runs, which records the calls that a served one would make.
 
         Args:
             name: of the embedder.
@@ -262,11 +262,11 @@ class RehearsedEmbedder:
         self._served = served if isinstance(served, ServedEmbedder) else None
 
     def fingerprint(self) -> dict[str, Any]:
-        """Describe the embedder of the rehearsal, whose vectors are no model's."""
+        """Describe the dry run's embedder, whose vectors are not a model's."""
         return {"name": self._name, "rehearsed": True}
 
     def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
-        """Make a unit vector out of each text's digest, in a dry run, which only counts calls."""
+        """Make a unit vector from each text's digest, for a dry run, which only counts calls."""
         if self._served is not None:
             self._served.rehearse(texts, kind)
         digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]

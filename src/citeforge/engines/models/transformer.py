@@ -77,7 +77,7 @@ class TransformerEmbedder:
 
     @cached_property
     def device(self) -> str:
-        """Device that computes; the CPU for float64, which Apple's GPUs do not have."""
+        """Device of the model; the CPU for float64, which Apple's GPUs do not support."""
         device = resolve_device(self._device)
         return "cpu" if device == "mps" and self._compute == "fp64" else device
 

@@ -58,7 +58,7 @@ def open_cache(run: RunOptions) -> "VectorCache | None":
 
 
 def digest_each(texts: Sequence[str]) -> Digests:
-    """Compute a digest of each text."""
+    """Compute a digest of 16 bytes for each text."""
     digests = (
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
         for text in texts
@@ -81,7 +81,7 @@ class VectorCache:
     _fails: bool = field(default=False, init=False)
 
     def open(self, name: str, dtype: str) -> "CachedVectors":
-        """Open the vectors of one model.
+        """Open the cached vectors of one model, in the folder ``name`` of the cache.
 
         Args:
             name: of their folder, from everything that the vectors depend on.
@@ -90,18 +90,18 @@ class VectorCache:
         return CachedVectors(self, self.root / name, np.dtype(dtype))
 
     def size(self) -> int:
-        """Get the number of bytes of all files."""
+        """Get the total bytes of all files in the cache of vectors."""
         return sum(size for _, size, _ in self._files())
 
     def use(self, path: Path) -> None:
-        """Note that this process used a file: it is not removed to make room."""
+        """Mark a cache file as used by this process, so that it is not removed to make room."""
         if path not in self._used:
             self._used.add(path)
             with suppress(OSError):  # in a read-only folder the time of the last use stays
                 os.utime(path)
 
     def make_room(self, size: int) -> bool:
-        """Remove the files that were used longest ago, so that a number of bytes fits in.
+        """Remove the files used longest ago to fit ``size`` bytes; return whether they fit.
 
         Files that this process used stay: a corpus larger than the limit would otherwise remove
         its own beginning, and the next build would find nothing of it.
@@ -130,7 +130,7 @@ class VectorCache:
         return True
 
     def give_up(self, path: Path, error: OSError) -> None:
-        """Report that nothing can be kept, once, and keep nothing from then on."""
+        """Warn that vectors cannot be cached, and cache none from then on."""
         self._fails = True
         warn(
             f"{path}: vectors are not kept for other builds ({error.strerror or error}); "
@@ -139,11 +139,11 @@ class VectorCache:
 
     @property
     def accepts(self) -> bool:
-        """Whether vectors can be kept: no write has failed."""
+        """Whether vectors can still be cached: no write has failed."""
         return not self._fails
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
-        """Yield (time of the last use, bytes, path) of all files."""
+        """Yield (time of the last use, bytes, path) of all files in the cache of vectors."""
         for path in self.root.glob(f"*/*{SUFFIX}"):
             with suppress(OSError):  # another process has just removed it
                 found = path.stat()
@@ -171,7 +171,7 @@ class CachedVectors:
     """Vectors of one model by digests of texts, in the cache folder."""
 
     def __init__(self, cache: VectorCache, folder: Path, dtype: np.dtype[np.floating]) -> None:
-        """Set the folder; it is read at the first look-up, and made when vectors are kept.
+        """Set the cache folder of a model's vectors; it is read at the first look-up.
 
         Args:
             cache: cache that the folder is part of.
@@ -188,7 +188,7 @@ class CachedVectors:
         self._runs: list[tuple[Digests, Places]] = []
 
     def find(self, digests: Digests) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.floating]]:
-        """Look texts up.
+        """Look texts up by digest: (whether each has a vector, their vectors, one row per text).
 
         Args:
             digests: digests of the texts.
@@ -214,7 +214,7 @@ class CachedVectors:
         return known, vectors
 
     def keep(self, digests: Digests, vectors: npt.NDArray[np.floating]) -> None:
-        """Append vectors as one block, if there is room; a failed write is reported once.
+        """Append vectors to the cache as one block, if there is room; warn once if it fails.
 
         Args:
             digests: digests of the texts.
@@ -227,7 +227,7 @@ class CachedVectors:
         head = _HEAD.pack(_MAGIC, rows, dimension, _checksum(rows, dimension, body))
         try:
             if self._cache.make_room(len(head) + len(body)):
-                own, self._own = self._choose_own(), None
+                own, self._own = self._choose_file(), None
                 with own.open("ab") as file:
                     file.write(head + body)
                 # After an error or an interrupt the file may end in a part of this block: nothing
@@ -236,8 +236,8 @@ class CachedVectors:
         except OSError as error:
             self._cache.give_up(self._folder, error)
 
-    def _choose_own(self) -> Path:
-        """Choose the file that this process appends to; a new one if it is missing or large."""
+    def _choose_file(self) -> Path:
+        """Choose the cache file that this process appends to; a new one if missing or large."""
         own = self._own
         if own is None or not own.exists() or own.stat().st_size >= _LARGEST_FILE:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -262,7 +262,7 @@ class CachedVectors:
         self._runs.append(run)
 
     def _read_heads(self, path: Path) -> Iterator[Digests]:
-        """Yield the digests of a file's whole blocks, from where the last look-up ended."""
+        """Yield the text digests of a file's complete blocks, from where the last read ended."""
         start = self._read_to.get(path, 0)
         with suppress(OSError), path.open("rb") as file:  # removed meanwhile, or not readable
             size = os.fstat(file.fileno()).st_size
@@ -282,7 +282,7 @@ class CachedVectors:
         self._read_to[path] = start
 
     def _locate(self, digests: Digests, starts: Places) -> Iterator[tuple[int, Places, Places]]:
-        """Find the blocks with the vectors of texts.
+        """Yield (block number, text indices, vector positions) for the texts with vectors.
 
         Args:
             digests: digests of the texts.
@@ -341,19 +341,19 @@ class CachedVectors:
         return vectors.reshape(block.rows, block.dimension)
 
     def _drop_damaged(self, path: Path) -> None:
-        """Report a damaged file, and remove it if that is possible."""
+        """Warn of a damaged cache file, and remove it if possible."""
         warn(f"{path}: damaged since it was written; its vectors are computed again")
         self._damaged.add(path)
         with suppress(OSError):
             path.unlink()
 
 
-def _sorted_run(digests: Digests, places: Places) -> tuple[Digests, Places]:
-    """Sort digests, and the positions of their vectors with them."""
+def _sorted_run(digests: Digests, positions: Places) -> tuple[Digests, Places]:
+    """Sort digests of texts, and the positions of their vectors with them."""
     order = np.argsort(digests, kind="stable")
-    return digests[order], places[order]
+    return digests[order], positions[order]
 
 
 def _checksum(rows: int, dimension: int, body: bytes) -> bytes:
-    """Compute the sha256 of a block: its shape, digests and vectors."""
+    """Compute the sha256 of a block of cached vectors: its shape, digests and vectors."""
     return hashlib.sha256(f"{rows}x{dimension}".encode() + body).digest()

@@ -92,7 +92,7 @@ def ensure_shards(
     embedder: Embedder,
     kind: Role,
     advance: Advance,
-    name_of: Callable[[int], str] = str,
+    describe_text: Callable[[int], str] = str,
 ) -> list[VectorShard]:
     """Embed the texts that have no vectors in a folder yet; return all shards of vectors in order.
 
@@ -106,7 +106,7 @@ def ensure_shards(
         embedder: called only for missing shards.
         kind: whether the texts are queries or passages.
         advance: called with the number of texts done.
-        name_of: names the text at a position, for errors.
+        describe_text: names the text at a position, for errors.
 
     Returns:
         The shards, in order.
@@ -137,7 +137,7 @@ def ensure_shards(
 
     for index, vectors in _embed_each(embedder, to_embed(), kind, advance):
         number, path, key, start = missing[index]
-        _refuse_bad_vectors(vectors, start, kind, name_of, fingerprint)
+        _refuse_bad_vectors(vectors, start, kind, describe_text, fingerprint)
         shards[number] = _write(path, vectors, key, recipe)
     return [shards[number] for number in sorted(shards)]
 
@@ -170,7 +170,7 @@ def _refuse_bad_vectors(
     vectors: Vectors,
     start: int,
     kind: Role,
-    name_of: Callable[[int], str],
+    describe_text: Callable[[int], str],
     fingerprint: dict[str, Any],
 ) -> None:
     """Raise an error if a text's vector is all zeros, NaN or infinite; name the first such text.
@@ -179,7 +179,7 @@ def _refuse_bad_vectors(
         vectors: a row per text.
         start: number of texts before the first one.
         kind: whether they are queries or passages.
-        name_of: names the text at a position.
+        describe_text: names the text at a position.
         fingerprint: description of the embedder, for the error.
     """
     sums = np.abs(vectors).sum(axis=1, dtype=np.float64)
@@ -188,7 +188,8 @@ def _refuse_bad_vectors(
         row = int(bad[0])
         what = "a vector of zeros" if sums[row] == 0 else "a vector with NaN or an infinity"
         raise InputError(
-            f"gives {kind} {name_of(start + row)!r} {what} ({len(bad)} of {len(vectors)} here)",
+            f"gives {kind} {describe_text(start + row)!r} {what} "
+            f"({len(bad)} of {len(vectors)} here)",
             path=str(fingerprint["name"]),
             allowed="another --embedder, or --compute fp32; or fix that text",
             code="bad-vectors",
@@ -205,15 +206,19 @@ def _read_stored(path: Path, key: str) -> VectorShard | None:
     return None
 
 
-def keep_shard(path: Path, vectors: npt.NDArray[np.float32], key: str, given: str) -> VectorShard:
+def keep_shard(
+    path: Path, vectors: npt.NDArray[np.float32], key: str, source_sha256: str
+) -> VectorShard:
     """Write vectors that the user computed as a shard, unless one with this key is stored."""
-    return _read_stored(path, key) or _write(path, vectors, key, {"given": given, "format": "<f4"})
+    return _read_stored(path, key) or _write(
+        path, vectors, key, {"given": source_sha256, "format": "<f4"}
+    )
 
 
 def _write(
     path: Path, vectors: npt.NDArray[np.floating], key: str, recipe: dict[str, object]
 ) -> VectorShard:
-    """Write a shard: a file of vectors in the recipe's number format, and a marker file.
+    """Write a shard of vectors in the number format that ``recipe`` names, and a marker file.
 
     Args:
         path: file of the vectors.

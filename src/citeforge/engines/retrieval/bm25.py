@@ -63,21 +63,21 @@ class Bm25:
         }
 
     def rank(
-        self, queries: Mapping[str, str], depth: int = DEPTH, filled: bool = False
+        self, queries: Mapping[str, str], depth: int = DEPTH, includes_unmatched: bool = False
     ) -> Rankings:
         """Rank passages by BM25 for each query.
 
         Args:
             queries: texts by id.
             depth: most passages for each.
-            filled: whether passages that share no word with the query come last, by id; else they
-                are left out.
+            includes_unmatched: whether passages that share no word with the query come last, by id;
+                else they are left out.
         """
         rankings: Rankings = {}
         with progress("ranking with BM25", len(queries), "queries") as advance:
             for query, text in queries.items():
                 scores = self._scores(text)
-                rows = np.arange(len(scores)) if filled else np.flatnonzero(scores)
+                rows = np.arange(len(scores)) if includes_unmatched else np.flatnonzero(scores)
                 order = rows[np.lexsort((self._by_id[rows], -scores[rows]))][:depth]
                 names, values = self._ids[order].tolist(), scores[order].tolist()
                 rankings[query] = ranked(query, zip(names, values, strict=True))

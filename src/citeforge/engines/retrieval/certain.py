@@ -135,7 +135,7 @@ class CorpusModel:
         return self._embedded[1]
 
     def exact_vectors(self, name: str, rows: Rows) -> npt.NDArray[np.float64]:
-        """Get vectors of some passages that no processor decides: made in float64 if they can be.
+        """Get float64 vectors of some passages, embedded in float64 if the embedder can do that.
 
         Args:
             name: name to keep them under.
@@ -148,7 +148,7 @@ class CorpusModel:
         return gather(shards, np.arange(len(rows)))
 
     def search(self, queries: pa.Array) -> "CertainSearch":
-        """Embed queries and make the search for them; a search made earlier becomes invalid."""
+        """Embed queries, and return the search with them set; an earlier search becomes invalid."""
         embedder = self.embedder
         if not isinstance(embedder, Refinable):
             vectors = unit_vectors(self._embed_texts("queries", queries, embedder, "query"))
@@ -180,7 +180,7 @@ class CorpusModel:
         return search
 
     def count_cut(self, queries: pa.Array) -> dict[str, int]:
-        """Count passages and queries longer than the model reads: name of the count to number."""
+        """Count passages and queries that the model truncates: name of the count to number."""
         if not isinstance(self.embedder, Refinable):
             return {}
         counts = {}
@@ -232,7 +232,7 @@ class CertainSearch:
     def __init__(
         self, shards: list[VectorShard], first_stage: FirstStage = retrieve_candidates
     ) -> None:
-        """Set the vectors to search; only after :meth:`refine_by` can finer ones be made.
+        """Set the passage vectors to search, and the function that searches them in float32.
 
         Args:
             shards: vectors of the corpus, in order.
@@ -244,19 +244,19 @@ class CertainSearch:
         self._level = np.zeros(self.size, np.int8)
         self._refined: list[list[tuple[Rows, list[VectorShard]]]] = [[]]
 
-    def refine_by(self, corpus: list[Path], levels: int, embed: EmbedPassages) -> None:
+    def refine_by(self, corpus: list[Path], n_levels: int, embed: EmbedPassages) -> None:
         """Set the corpus and the function that embeds its passages more precisely.
 
         Args:
             corpus: Parquet files of the passages.
-            levels: 1 if all vectors are in float64; 2 if they are in float32, with float64 as the
+            n_levels: 1 if all vectors are in float64; 2 if they are in float32, with float64 as the
                 finer format; 3 if they are coarser, with float32 and float64 as finer formats.
             embed: makes finer vectors.
         """
         self._corpus, self._embed_passages = corpus, embed
-        self.bounds = np.full(levels, _LEAST_BOUND)
+        self.bounds = np.full(n_levels, _LEAST_BOUND)
         self.bounds[-1] = 0.0
-        self._refined = [[] for _ in range(levels)]
+        self._refined = [[] for _ in range(n_levels)]
 
     def set_queries(
         self, queries: npt.NDArray[np.float32], embed: EmbedQueries | None = None
@@ -280,7 +280,7 @@ class CertainSearch:
                 return self
             if len(self.bounds) > 2:
                 rows, positions = self._sample_pairs(_SAMPLE_PASSAGES, _SAMPLE_QUERIES)
-                self.refine(rows, positions, to=1)
+                self.refine(rows, positions, max_level=1)
                 errors = self._first_errors(rows, positions)
                 mean = float((errors**2).sum() / max(len(errors), 1))
                 self._widen(0, _DEVIATIONS * mean**0.5 + self.bounds[1])
@@ -293,7 +293,7 @@ class CertainSearch:
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
     def find_candidates(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
-        """Find the k passages with the highest approximate cosines for each query.
+        """Find each query's k best passages by approximate cosine: (bound of others, positions).
 
         The cosines are of the first vectors, which all passages have.
 
@@ -334,7 +334,7 @@ class CertainSearch:
             bounds[half] = self.bounds[-2]
         return scores, bounds
 
-    def refine(self, rows: Rows, positions: Rows, to: int | None = None) -> None:
+    def refine(self, rows: Rows, positions: Rows, max_level: int | None = None) -> None:
         """Embed the passages of (query, passage) pairs again in a more precise numeric format.
 
         In the most precise one their queries are embedded again, too. Error bounds widen where the
@@ -343,11 +343,11 @@ class CertainSearch:
         Args:
             rows: queries of the pairs.
             positions: their passages.
-            to: highest level that they rise to; None for the finest.
+            max_level: highest level that they rise to; None for the finest.
         """
         before, levels = self.scores(rows, positions)[0], self._level[positions]
         finest = len(self.bounds) - 1
-        for level in range(finest if to is None else to):
+        for level in range(finest if max_level is None else max_level):
             if len(fresh := np.unique(positions[levels == level])):
                 self._embed_finer(fresh, level + 1)
         self._embed_exactly(np.unique(rows[self._level[positions] == finest]))
@@ -406,11 +406,11 @@ class CertainSearch:
             scores[mine] = rescore(queries, shards, of[mine], positions[mine])
         return scores
 
-    def _sample_pairs(self, passages: int, queries: int) -> tuple[Rows, Rows]:
-        """Draw passages and queries at random; return rows and positions of all pairs of them."""
+    def _sample_pairs(self, n_passages: int, n_queries: int) -> tuple[Rows, Rows]:
+        """Draw passages and queries; return (query rows, passage positions) of all their pairs."""
         draw = generator(0, "sample of errors")
-        positions = np.array(distinct_below(self.size, passages, draw, ()), np.int64)
-        rows = np.array(distinct_below(len(self._queries), queries, draw, ()), np.int64)
+        positions = np.array(distinct_below(self.size, n_passages, draw, ()), np.int64)
+        rows = np.array(distinct_below(len(self._queries), n_queries, draw, ()), np.int64)
         return np.repeat(rows, len(positions)), np.tile(positions, len(rows))
 
 
@@ -423,7 +423,7 @@ def best_first(scores: Scores, id_ranks: Rows) -> Rows:
 
 
 def find_undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
-    """Select cosines to compute more precisely: their bounds overlap those of other classes.
+    """Select cosines to compute more precisely: their bounds overlap those of another class.
 
     Where bounds of two classes overlap, some contain the middle between both classes. Of these the
     ones on one side are selected; the others often need nothing once these are known.

@@ -88,16 +88,16 @@ def _order_candidates(
     corpus: list[Path],
     queries: npt.NDArray[np.int64],
     positions: npt.NDArray[np.int64],
-    number: int,
+    n_wanted: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Order candidates by cosine; compute again, more precisely, those whose order is open.
+    """Order candidates by exact cosine: (positions, rounded cosines, lowest of the last).
 
     Args:
         search: search over the corpus.
         corpus: Parquet files of the passages.
         queries: rows of the queries.
         positions: candidates of each query, as positions in the corpus.
-        number: how many of them are asked for.
+        n_wanted: how many of them are asked for.
 
     Returns:
         For each query the positions of the nearest candidates, their rounded cosines, and the least
@@ -122,16 +122,16 @@ def _order_candidates(
         is_open[:, : shape[1] - 1] |= low[:, :-1] <= highest_after[:, 1:]
         is_open[:, 1:] |= high[:, 1:] >= lowest_before[:, :-1]
         # Behind the list only what may belong to it matters.
-        is_open[:, number:] = high[:, number:] >= lowest_before[:, number - 1 : number]
-        digits = 10**DECIMALS * values[:, :number]
+        is_open[:, n_wanted:] = high[:, n_wanted:] >= lowest_before[:, n_wanted - 1 : n_wanted]
+        digits = 10**DECIMALS * values[:, :n_wanted]
         to_edge = np.abs(digits - np.floor(digits) - 0.5)
-        is_open[:, :number] |= to_edge <= 10**DECIMALS * widths[:, :number]
+        is_open[:, :n_wanted] |= to_edge <= 10**DECIMALS * widths[:, :n_wanted]
         is_open &= widths > 0
         # What is known least is made out first: it may be all that the others overlap with.
         is_open &= widths >= np.where(is_open, widths, 0).max(axis=1, keepdims=True)
         if not is_open.any():
-            best = order[:, :number]
-            rounded = np.round(values[:, :number], DECIMALS) + 0.0  # no negative zero
-            return flat[best], rounded, low[:, :number].min(axis=1)
+            best = order[:, :n_wanted]
+            rounded = np.round(values[:, :n_wanted], DECIMALS) + 0.0  # no negative zero
+            return flat[best], rounded, low[:, :n_wanted].min(axis=1)
         chosen = order[is_open]
         search.refine(queries[rows[chosen]], flat[chosen])

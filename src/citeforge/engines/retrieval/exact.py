@@ -32,21 +32,21 @@ class TopScores:
         positions: of the same shape; -1 where nothing was found yet.
     """
 
-    def __init__(self, queries: int, k: int) -> None:
+    def __init__(self, n_queries: int, k: int) -> None:
         """Start with k scores of minus infinity for each query, before any vector is searched."""
         self.k = k
-        self.scores: Floats = np.full((queries, k), -np.inf, np.float32)
-        self.positions: npt.NDArray[np.int64] = np.full((queries, k), -1, np.int64)
+        self.scores: Floats = np.full((n_queries, k), -np.inf, np.float32)
+        self.positions: npt.NDArray[np.int64] = np.full((n_queries, k), -1, np.int64)
 
-    def add(self, scores: Floats, found: npt.NDArray[np.int64]) -> None:
-        """Merge further scores, shape (n queries, any number), with their positions.
+    def add(self, scores: Floats, new_positions: npt.NDArray[np.int64]) -> None:
+        """Merge new scores (n queries, any number), with positions, into each query's k best.
 
         Args:
             scores: of further vectors.
-            found: their positions.
+            new_positions: their positions.
         """
         both = np.concatenate([self.scores, scores], axis=1)
-        positions = np.concatenate([self.positions, found], axis=1)
+        positions = np.concatenate([self.positions, new_positions], axis=1)
         order = np.argsort(-both, axis=1, kind="stable")[:, : self.k]
         self.scores = np.take_along_axis(both, order, axis=1)
         self.positions = np.take_along_axis(positions, order, axis=1)

@@ -84,8 +84,8 @@ def rerank(rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float
 
 def pm2(
     rankings: Sequence[Ranking],
-    votes: Sequence[float] = PM2_WEIGHTS,
-    share: float = PM2_LAMBDA,
+    query_weights: Sequence[float] = PM2_WEIGHTS,
+    lambda_: float = PM2_LAMBDA,
     depth: int | None = None,
 ) -> list[tuple[str, float]]:
     """Fuse rankings of several queries by PM-2: ranks go to queries in proportion to weights.
@@ -93,15 +93,15 @@ def pm2(
     Dang and Croft 2012.
 
     Each seat goes to the query with the highest quotient (Sainte-Laguë), and is filled with the
-    passage that suits it and, by ``1 - share``, all other queries best; every query then has
+    passage that suits it and, by ``1 - lambda_``, all other queries best; every query then has
     taken the part of the seat that the passage is about. What a passage is about is the softmax of
     each ranking's scores, 0 where it is not ranked. Equal quotients: the earlier query; one whose
     passages all have seats takes no further turn.
 
     Args:
         rankings: one per query (aspect), the original query's first.
-        votes: weight of each query; further queries get the smallest.
-        share: lambda, in [0, 1].
+        query_weights: weight of each query; further queries get the smallest.
+        lambda_: lambda, in [0, 1].
         depth: seats; None for as many as there are passages.
 
     Returns:
@@ -109,7 +109,7 @@ def pm2(
         different seats are not comparable.
     """
     about = [_softmax(ranking) for ranking in rankings]
-    weights = [*votes, *[min(votes)] * len(rankings)][: len(rankings)]
+    weights = [*query_weights, *[min(query_weights)] * len(rankings)][: len(rankings)]
     rest = pool_ids(rankings)
     portions = [0.0] * len(rankings)
     seats: list[tuple[str, float]] = []
@@ -117,7 +117,7 @@ def pm2(
         quotients = [v / (2 * s + 1) for v, s in zip(weights, portions, strict=True)]
         open_ = [i for i, p in enumerate(about) if not p.keys().isdisjoint(rest)]
         turn = max(open_, key=lambda i: (quotients[i], -i))
-        factors = [q * (share if i == turn else 1 - share) for i, q in enumerate(quotients)]
+        factors = [q * (lambda_ if i == turn else 1 - lambda_) for i, q in enumerate(quotients)]
         won = {
             name: math.fsum(f * p.get(name, 0.0) for f, p in zip(factors, about, strict=True))
             for name in rest
@@ -139,7 +139,7 @@ def _softmax(ranking: Ranking) -> dict[str, float]:
 
 
 def _take_query(number: str) -> Fusion:
-    """Make the fusion that takes one query's ranking alone, or the user's if there is no such one.
+    """Make the fusion that returns one query's ranking; the user's query's if there is none.
 
     Raises:
         UsageError: not the number of a query.
@@ -151,7 +151,7 @@ def _take_query(number: str) -> Fusion:
         )
 
     def select(rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
-        """Return the ranking of one query."""
+        """Return the ranking of the query with the chosen number."""
         return list(rankings[int(number)] if int(number) < len(rankings) else rankings[0])
 
     return select

@@ -31,23 +31,23 @@ class Reranker(Protocol):
     """Model that scores (query, passage) pairs; scores of different queries are comparable."""
 
     def identity(self) -> dict[str, Any]:
-        """Describe everything that a score depends on, apart from its pair and its batch."""
+        """Describe everything that a reranker's score depends on, apart from its pair and batch."""
         ...
 
     def scores(self, pairs: Pairs) -> list[float]:
-        """Compute one score per pair, in order; the higher, the more relevant."""
+        """Compute a relevance score for each (query, passage) pair, in order; higher is better."""
         ...
 
 
 def make_reranker(
-    name: str, device: str = "auto", instead: str = "retrieval without --reranker"
+    name: str, device: str = "auto", alternative: str = "retrieval without --reranker"
 ) -> Reranker:
     """Load a reranker from a folder or the Hub: a T5 as monoT5, all others as cross-encoders.
 
     Args:
         name: folder or repository.
         device: ``auto``, ``cpu``, ``cuda``, …
-        instead: embedded choice that an error names.
+        alternative: embedded choice that an error names.
 
     Raises:
         InputError: it cannot be loaded, or is neither.
@@ -55,7 +55,7 @@ def make_reranker(
     """
     for module in ("torch", "transformers", "sentence_transformers"):
         require(module)
-    located = find_model(name, None, instead)
+    located = find_model(name, None, alternative)
     from transformers import AutoConfig
 
     with loading_errors("cannot be loaded", name, _ALLOWED):

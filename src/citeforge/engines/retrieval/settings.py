@@ -40,7 +40,14 @@ class RetrieverSettings:
     first_stage: FirstStage = retrieve_candidates
 
 
-def make_dense(s: RetrieverSettings) -> Retriever:
+def make_dense(settings: RetrieverSettings) -> Retriever:
     """Make the retriever that ranks passages by the cosines of an embedder's vectors."""
-    model = CorpusModel(s.embedder(), s.corpus, s.folder, s.compute, s.shard_rows, s.first_stage)
+    model = CorpusModel(
+        settings.embedder(),
+        settings.corpus,
+        settings.folder,
+        settings.compute,
+        settings.shard_rows,
+        settings.first_stage,
+    )
     return DenseCorpus(model)

@@ -17,7 +17,7 @@ from citeforge.schemas.errors import InputError
 def read_run(
     path: Path, queries: Collection[str]
 ) -> tuple[dict[str, dict[str, float]], dict[str, int]]:
-    """Read the rankings of some queries from a TREC run: ``qid Q0 docid rank score tag`` per line.
+    """Read rankings from a TREC run: (query to passage to score, passage to its first line).
 
     Returns:
         (query to passage to score, passage to the first line that names it).

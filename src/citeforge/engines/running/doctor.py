@@ -88,7 +88,7 @@ def _check_libraries() -> Iterator[Finding]:
 
 
 def _check_models() -> Iterator[Finding]:
-    """Report whether the offline embedder works, and what models are computed on."""
+    """Report whether the offline embedder works, and on which device models run."""
     from citeforge.engines.models.compute import MANY_PASSAGES, choose_compute
     from citeforge.engines.models.embed import EmbedderSettings
     from citeforge.engines.running.names import OFFLINE, make_embedder

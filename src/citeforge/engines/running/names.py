@@ -34,7 +34,7 @@ OFFLINE = "offline"
 
 
 def _hf_judge(model: str, settings: JudgeSettings) -> Judge:
-    """Make the judge ``hf:MODEL``, where the settings say that it computes."""
+    """Make the judge ``hf:MODEL``, a local NLI model that runs here or in a runner's workers."""
     from citeforge.engines.judge.hf import HfJudge
 
     return settings.factory(partial(HfJudge, model, settings.judging, settings.run), settings.run)
@@ -55,14 +55,14 @@ def _vllm_judge(model: str, settings: JudgeSettings) -> Judge:
 
 
 def _table_judge(file: str, settings: JudgeSettings) -> Judge:
-    """Make the judge ``table:FILE``, which reads its verdicts."""
+    """Make the judge ``table:FILE``, which looks verdicts up in a file."""
     from citeforge.engines.judge.no_model import TableJudge
 
     return TableJudge(Path(file))
 
 
 def _lexical_judge(settings: JudgeSettings) -> Judge:
-    """Make the judge ``lexical``, which counts common words."""
+    """Make the judge ``lexical``, which compares the words of premise and hypothesis."""
     from citeforge.engines.judge.no_model import LexicalJudge
 
     return LexicalJudge()
@@ -180,21 +180,21 @@ def make_embedder(name: str, settings: EmbedderSettings | None = None) -> Embedd
 
 
 def _served_llm(model: str, settings: LlmSettings) -> Llm:
-    """Make the LLM ``openai:MODEL``, behind an endpoint."""
+    """Make the LLM ``openai:MODEL``, behind an OpenAI-compatible endpoint."""
     from citeforge.engines.llm.writers import OpenAiLlm
 
     return OpenAiLlm(model, settings.store, settings.options, settings.role)
 
 
 def _offline_llm(settings: LlmSettings) -> Llm:
-    """Make the LLM ``offline``, which runs here."""
+    """Make the LLM ``offline``, SmolLM2, which runs in this process."""
     from citeforge.engines.llm.offline import OfflineLlm
 
     return OfflineLlm(settings.store)
 
 
 def _replay_llm(argument: str, settings: LlmSettings) -> Llm:
-    """Make the LLM of ``replay:FILE#MODEL``, which answers from a store."""
+    """Make the LLM ``replay:FILE#MODEL``, which answers from a store of replies."""
     from citeforge.engines.llm.writers import ReplayLlm
 
     path, _, model = argument.partition("#")
@@ -202,21 +202,21 @@ def _replay_llm(argument: str, settings: LlmSettings) -> Llm:
 
 
 def _template_writer(settings: LlmSettings) -> Llm:
-    """Make the stand-in ``template`` for an LLM, which fills in the command's Jinja templates."""
+    """Make the writer ``template``, which fills in Jinja templates instead of asking an LLM."""
     from citeforge.engines.llm.writers import TemplateWriter
 
     return TemplateWriter(settings.templates or {})
 
 
 def _own_program(command: str, settings: LlmSettings) -> Llm:
-    """Make the LLM of ``exec:COMMAND``: a program of one's own."""
+    """Make the LLM ``exec:COMMAND``: a program of the user's own."""
     from citeforge.engines.llm.own import Program
 
     return Program(f"exec:{command}", settings.store, settings.options)
 
 
 def _own_server(scheme: str, address: str, settings: LlmSettings) -> Llm:
-    """Make the LLM of ``http://HOST/PATH``, or https: a server of one's own."""
+    """Make the LLM ``http://HOST/PATH``, or https: a server of the user's own."""
     from citeforge.engines.llm.own import Server
 
     return Server(f"{scheme}:{address}", settings.store, settings.options)
@@ -247,14 +247,14 @@ CHECKERS = _make_llms((Choice("rule", "", "words of the relations"), *_LLMS), "-
 
 
 def make_llm(
-    name: str, known: Catalogue[Choice, Llm] = LLMS, option: str = "", **settings: Any
+    name: str, catalogue: Catalogue[Choice, Llm] = LLMS, option: str = "", **settings: Any
 ) -> Llm:
-    """Make an LLM by its name, such as ``openai:MODEL``.
+    """Make an LLM by its name in a catalogue, such as ``openai:MODEL``.
 
     Args:
         name: what the user named.
-        known: what the option takes that named it.
-        option: option that named it; empty for that of ``known``.
+        catalogue: what the option takes that named it.
+        option: option that named it; empty for that of ``catalogue``.
         settings: fields of :class:`LlmSettings`.
 
     Raises:
@@ -263,21 +263,21 @@ def make_llm(
     """
     from citeforge.engines.llm.writers import LlmSettings
 
-    role = "LLM" if known is LLMS else known.option.removeprefix("--")
-    return known.maker(name, option)(LlmSettings(role=role, **settings))
+    role = "LLM" if catalogue is LLMS else catalogue.option.removeprefix("--")
+    return catalogue.maker(name, option)(LlmSettings(role=role, **settings))
 
 
 def llm_for_dry_run(
     name: str, options: RunOptions, store: Path | None,
-    known: Catalogue[Choice, Llm] = LLMS, **settings: Any,
+    catalogue: Catalogue[Choice, Llm] = LLMS, **settings: Any,
 ) -> OpenAiLlm:  # fmt: skip
-    """Make the LLM whose calls a dry run plans; it knows a store's replies, if there is one.
+    """Make the LLM whose calls a dry run plans, with the replies of a store if it exists.
 
     Args:
         name: what the user named.
         options: how the endpoint would be reached; prices.
         store: file of replies that exist already; None for none.
-        known: LLMs that the option takes.
+        catalogue: LLMs that the option takes.
         settings: further fields of :class:`LlmSettings`.
 
     Raises:
@@ -288,7 +288,7 @@ def llm_for_dry_run(
 
     stored = ReplayStore(store, readonly=True) if store is not None and store.exists() else None
     options = options.model_copy(update={"store": store})
-    llm = make_llm(name, known, store=stored, options=options, **settings)
+    llm = make_llm(name, catalogue, store=stored, options=options, **settings)
     if not isinstance(llm, OpenAiLlm):
         raise UsageError(
             f"--dry-run: {name} costs nothing; the option is for openai: models",
@@ -298,7 +298,7 @@ def llm_for_dry_run(
 
 
 def _bm25(settings: RetrieverSettings) -> Retriever:
-    """Make the retriever that counts common words."""
+    """Make the BM25 retriever over the settings' corpus."""
     from citeforge.engines.retrieval.bm25 import Bm25
 
     return Bm25.from_corpus(settings.corpus)
@@ -312,7 +312,7 @@ def _dense(settings: RetrieverSettings) -> Retriever:
 
 
 def _trec_run(file: str, settings: RetrieverSettings) -> Retriever:
-    """Make the retriever that reads a TREC run."""
+    """Make the retriever ``run:FILE``, which takes its rankings from a TREC run."""
     from citeforge.engines.retrieval.trec_run import TrecRun
 
     return TrecRun(Path(file), settings.corpus)
@@ -341,11 +341,11 @@ def make_retriever(spec: str, settings: RetrieverSettings) -> Retriever:
     return RETRIEVERS.maker(spec)(settings)
 
 
-def _local_reranker(model: str, device: str, instead: str) -> Reranker:
+def _local_reranker(model: str, device: str, alternative: str) -> Reranker:
     """Make the reranker of a Hub id or a folder: a cross-encoder, or monoT5."""
     from citeforge.engines.retrieval.reranker import make_reranker
 
-    return make_reranker(model, device, instead)
+    return make_reranker(model, device, alternative)
 
 
 RERANKERS: Catalogue[Choice, Reranker] = Catalogue(
@@ -364,28 +364,28 @@ RERANKERS: Catalogue[Choice, Reranker] = Catalogue(
 
 
 def _ngram(settings: PerplexitySettings) -> Perplexity:
-    """Make the model of trigrams, trained on the texts of the settings."""
+    """Make the perplexity model ``ngram``: trigrams, trained on the texts of the settings."""
     from citeforge.engines.models.perplexity import NgramModel
 
     return NgramModel(settings.training)
 
 
 def _embedded_causal(settings: PerplexitySettings) -> Perplexity:
-    """Make the perplexity model that is embedded."""
+    """Make the perplexity model ``offline``, which is SmolLM2."""
     from citeforge.engines.models.causal import make_embedded_model
 
     return make_embedded_model(settings.device)
 
 
 def _causal(model: str, settings: PerplexitySettings) -> Perplexity:
-    """Make the perplexity model of a Hub id or a folder."""
+    """Make the perplexity model ``hf:MODEL``: a causal language model of the Hub or a folder."""
     from citeforge.engines.models.causal import make_causal_model
 
     return make_causal_model(model, settings.revision, settings.device)
 
 
 def _served_perplexity(model: str, settings: PerplexitySettings) -> Perplexity:
-    """Make the perplexity model behind an endpoint."""
+    """Make the perplexity model ``openai:MODEL``, behind an endpoint."""
     from citeforge.engines.models.served import ServedPerplexity
 
     return ServedPerplexity(model, settings.store, settings.options)
@@ -407,7 +407,7 @@ PERPLEXITY: Catalogue[Choice, Perplexity] = Catalogue(
 
 
 def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
-    """Make the perplexity model of a name.
+    """Make a perplexity model by its name, such as ``hf:MODEL``.
 
     Args:
         name: name of a row of PERPLEXITY, with its argument.
@@ -425,14 +425,14 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
 
 
 def _nupunkt() -> Segmenter:
-    """Make the segmenter nupunkt with our rules."""
+    """Make the segmenter ``nupunkt``: nupunkt's sentences, corrected by citeforge's rules."""
     from citeforge.engines.text.sentences import SentenceSegmenter
 
     return SentenceSegmenter()
 
 
 def _punkt() -> Segmenter:
-    """Make NLTK's segmenter, which the papers' own code uses."""
+    """Make the segmenter ``punkt``: NLTK's, which the papers' own code uses."""
     from citeforge.engines.text.segmenters import PunktSegmenter
 
     return PunktSegmenter()

@@ -89,20 +89,20 @@ def connect(address: str | None) -> Any:
 
 
 def divide_machines(
-    wanted: int | None, device: str, machines: int, resources: dict[str, float]
+    n_wanted: int | None, device: str, n_machines: int, resources: dict[str, float]
 ) -> tuple[int, int, float]:
     """Divide a cluster among workers: (number of workers, CPU cores of each, GPUs of each).
 
     Args:
-        wanted: number of workers that the user named; None for one per GPU, else one per machine.
+        n_wanted: number of workers that the user named; None for one per GPU, else one per machine.
         device: device of a worker.
-        machines: number of machines with a core.
+        n_machines: number of machines with a core.
         resources: number of ``CPU`` and ``GPU`` of the whole cluster.
     """
     n_cpus = max(1, int(resources.get("CPU", 0)))
     n_gpus = 0 if device.startswith("cpu") else int(resources.get("GPU", 0))
-    workers = min(wanted or n_gpus or machines, n_cpus)
-    cores = max(1, n_cpus // machines // ceil(workers / machines))
+    workers = min(n_wanted or n_gpus or n_machines, n_cpus)
+    cores = max(1, n_cpus // n_machines // ceil(workers / n_machines))
     return workers, cores, 1 / ceil(workers / n_gpus) if n_gpus else 0.0
 
 
@@ -165,7 +165,7 @@ class Pool:
 
 
 def make_windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict[str, Any]]]:
-    """Pickle blocks into rows, and group these into lists of about ``limit`` bytes.
+    """Pickle blocks of work into rows, and group these into lists of about ``limit`` bytes.
 
     Args:
         blocks: (name for errors, arguments) of each piece of work.

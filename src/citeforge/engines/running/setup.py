@@ -49,28 +49,28 @@ def is_expensive(model: str) -> bool:
 
 
 def is_own(model: str) -> bool:
-    """Whether a model's name is that of a program or a server of the user's own."""
+    """Whether a model's name is a program or server of the user's own (``exec:``, ``http:``)."""
     return model.startswith(("exec:", "http:", "https:"))
 
 
 def is_served(model: str) -> bool:
-    """Whether a model's name is that of one behind an endpoint."""
+    """Whether a model's name is that of one behind an endpoint (``openai:``, ``vllm:``)."""
     return model.startswith(("openai:", "vllm:"))
 
 
 def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
-    """Open the store of LLM answers at :func:`replay_path`; None if there is no such path."""
+    """Open the store of LLM replies at :func:`replay_path`; None if there is no such path."""
     path = replay_path(run, *models)
     return None if path is None or _is_missing(path, run) else ReplayStore(path, run.dry_run)
 
 
 def _is_missing(path: Path, run: RunOptions) -> bool:
-    """Whether a store is missing that a dry run, which writes no files, must not create."""
+    """Whether a store is missing in a dry run, which must not create it."""
     return run.dry_run and not path.exists()
 
 
 def rehearsed(run: RunOptions, out: Path, *models: str) -> RunOptions:
-    """Copy the options of a run for its rehearsal: it asks nothing, and writes to ``out`` alone.
+    """Copy the options of a run for a dry run that asks no model and writes to ``out`` only.
 
     Args:
         run: the options; its stores are read.
@@ -87,7 +87,7 @@ def rehearsed(run: RunOptions, out: Path, *models: str) -> RunOptions:
 
 
 def replay_path(run: RunOptions, *models: str) -> Path | None:
-    """Choose the path of the store of LLM answers: ``store``, or beside ``out`` for costly models.
+    """Choose the file of LLM replies: ``store``, else beside ``out`` for costly models.
 
     None where neither applies.
     """
@@ -131,7 +131,7 @@ def judge_session(
     repeats: int = 1,
     option: str = "--judge",
 ) -> JudgeSession | None:
-    """Make the judge that options name, with its store of verdicts; None if they name none.
+    """Make a session with the judge that options name, and its verdicts; None without a judge.
 
     Args:
         judging: names the judge and its settings.
@@ -164,7 +164,7 @@ def judge_session(
 def build_judge(
     judging: Judging, run: RunOptions, store: ReplayStore | None = None, option: str = "--judge"
 ) -> JudgeSession | None:
-    """Make the judge of a build, whose verdicts are kept beside its folder.
+    """Make a session with a build's judge (None without), verdicts stored beside the output.
 
     Args:
         judging: names the judge and its settings.

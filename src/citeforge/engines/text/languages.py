@@ -29,7 +29,7 @@ def _load_identifier() -> Any:
 
 @cache
 def _load_weights() -> tuple[list[int], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Load the model's states, its weights (features by languages) and start values."""
+    """Load py3langid's automaton states, its weights (features by languages) and start values."""
     model = _load_identifier()
     weights = np.rint(np.multiply(model.nb_ptc, _WEIGHT_UNIT, dtype=np.float32))
     start = np.asarray(model.nb_pc, np.float64) * _WEIGHT_UNIT * _COUNT_UNIT

@@ -30,9 +30,9 @@ def shingles(text: str) -> Shingles:
     return np.unique(mixed ^ (mixed >> np.uint64(29)))
 
 
-def shared(one: Shingles, other: Shingles) -> float:
+def shared(first: Shingles, second: Shingles) -> float:
     """Compute the overlap coefficient: share of the smaller set of shingles that is in both."""
-    least = min(len(one), len(other))
+    least = min(len(first), len(second))
     if least == 0:
         return 0.0
-    return len(np.intersect1d(one, other, assume_unique=True)) / least
+    return len(np.intersect1d(first, second, assume_unique=True)) / least

@@ -30,7 +30,7 @@ class Quotes:
     """
 
     def __init__(self, *texts: str, model: str = "") -> None:
-        """Make delimiters that no quoted text can contain: their number is a digest of the texts.
+        """Make quote tags that no quoted text can contain: their number is a digest of the texts.
 
         Args:
             texts: all that will be quoted.
@@ -42,7 +42,7 @@ class Quotes:
         self.note = _NOTE.format(nonce=self.nonce)
 
     def quote(self, text: str) -> str:
-        """Put a text between the delimiters.
+        """Put a text between quote tags; such tags and special tokens inside it are broken.
 
         Tags like them, and special tokens of chat models, are made harmless in the text.
         """
@@ -50,7 +50,7 @@ class Quotes:
 
 
 def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the function ``quote(TEXT)`` and the text ``note`` to the values of a prompt template.
+    """Add the function ``quote(TEXT)`` and the note on quotes to a prompt template's values.
 
     Args:
         values: values for the template; all of them decide the number of the quotes.
@@ -65,5 +65,5 @@ def without_tags(reply: str) -> str:
 
 
 def repeats_number(reply: str, prompt: str) -> bool:
-    """Whether a reply contains the number of a prompt's quote tags, which is no part of a text."""
+    """Whether a reply contains the number that is in the quote tags of its prompt."""
     return any(number in reply for number in set(re.findall(_NAME, prompt)))

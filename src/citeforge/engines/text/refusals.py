@@ -58,17 +58,17 @@ class LanguageRules:
     roles: re.Pattern[str]
 
     def has_cue(self, text: str, words: Collection[str]) -> bool:
-        """Whether a text in lower case, which consists of these words, may be a refusal."""
+        """Whether a text in lower case, which consists of ``words``, has a cue of a refusal."""
         return not self.cue_words.isdisjoint(words) or any(p in text for p in self.cue_parts)
 
     def match(self, text: str, cites: bool) -> bool:
-        """Whether the rules match a text given in lower case."""
+        """Whether the rules match a lower-case text; weak ones only count if it cites nothing."""
         return bool(self.strong.search(text) or (not cites and self.weak.search(text)))
 
 
 @cache
 def language_rules(language: str, kind: str = "refusals") -> LanguageRules:
-    """Read the rules of a language (``en``), and compile their patterns.
+    """Read and compile a language's rules of refusal or (by ``kind``) of absence.
 
     A rule is an expression on a line; ``<NAME>`` in it stands for a block, a named expression.
     Strong rules always mean a refusal, weak ones only in an answer without citations. Texts
@@ -119,7 +119,7 @@ def _rules_with_cue(folded: str, detector: str) -> Iterator[LanguageRules]:
 
 
 def may_refuse(text: str, detector: str) -> bool:
-    """Whether a text has a cue, as every refusal that is not empty has; its marks do not matter."""
+    """Whether a text has a cue (word or part of one) that every non-empty refusal has."""
     return any(_rules_with_cue(_fold(text), detector))
 
 
@@ -137,7 +137,7 @@ def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
 
 
 def says_absent(sentence: str, languages: Collection[str] = ABSENCE_LANGUAGES) -> bool:
-    """Whether a sentence says that the given knowledge or evidence does not have something.
+    """Whether a sentence says that something is missing from the evidence or knowledge.
 
     Args:
         sentence: without marks.
@@ -147,6 +147,7 @@ def says_absent(sentence: str, languages: Collection[str] = ABSENCE_LANGUAGES) -
     words = set(split_words(folded))
 
     def says(absence: LanguageRules, refusals: LanguageRules) -> bool:
+        """Whether a language's rules of absence or of refusals match the sentence."""
         found = [rules for rules in (absence, refusals) if rules.has_cue(folded, words)]
         text = absence.roles.sub(" ", folded) if found else ""
         return any(rules.match(text, cites=True) for rules in found)

@@ -79,14 +79,14 @@ class PunktSegmenter:
         self._tokenizer: Any = PunktSentenceTokenizer(parameters)
 
     def split(self, text: str) -> list[Span]:
-        """List (start, end) of each sentence, in order."""
+        """List (start, end) of each sentence of a text, in order."""
         return [(int(s), int(e)) for s, e in self._tokenizer.span_tokenize(text)]
 
 
-def _missing_error(what: str) -> InputError:
+def _missing_error(problem: str) -> InputError:
     """Make the error for a missing package that the punkt segmenter requires."""
     return InputError(
-        what,
+        problem,
         allowed="pip install 'citeforge[scores]', or --segmenter nupunkt "
         "(signed reference~seg:nupunkt)",
         code="missing-extra",

@@ -90,10 +90,10 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _decode_object(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
-    """Decode the JSON object at a position: (object, its end), or (None, the wrong character)."""
+    """Decode the JSON object at a position: (object, its end), or (None, the error's position)."""
     piece = text[at : at + _LONGEST_OBJECT]  # an error would count the lines of all before it
     try:
-        value, end = json.JSONDecoder(object_pairs_hook=_without_doubt).raw_decode(piece)
+        value, end = json.JSONDecoder(object_pairs_hook=_make_object).raw_decode(piece)
     except json.JSONDecodeError as error:
         return None, at + max(1, error.pos)
     except RecursionError:
@@ -101,8 +101,8 @@ def _decode_object(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
     return value, at + end
 
 
-def _without_doubt(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its members; a name with two different values has none."""
+def _make_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a JSON object of its members; a name with two different values gets None."""
     row = dict(members)
     for name, value in members:
         if row[name] != value:

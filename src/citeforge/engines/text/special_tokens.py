@@ -44,7 +44,7 @@ _HARMLESS = {"<": "‹", ">": "›", "[": "⁅", "]": "⁆", "|": "¦"}
 """First characters of special tokens, and what is written in their place."""
 
 
-def break_special_tokens(text: str, others: Iterable[str] = ()) -> str:
+def break_special_tokens(text: str, extra_tokens: Iterable[str] = ()) -> str:
     """Replace the first character of each special token and quote tag in a text by a look-alike.
 
     Tokens are also found in compatibility forms (NFKC), with invisible characters between theirs,
@@ -52,10 +52,10 @@ def break_special_tokens(text: str, others: Iterable[str] = ()) -> str:
 
     Args:
         text: foreign text.
-        others: further special tokens, such as those of the model's own tokenizer.
+        extra_tokens: further special tokens, such as those of the model's own tokenizer.
     """
     shown, offsets = _read_leniently(text)
-    pattern = _compile_pattern(tuple(others))
+    pattern = _compile_pattern(tuple(extra_tokens))
     starts = [match.start() for match in pattern.finditer(shown)]
     if not starts:
         return text
@@ -80,16 +80,18 @@ def special_tokens() -> dict[str, list[str]]:
 
 
 @cache
-def _compile_pattern(others: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_pattern(extra_tokens: tuple[str, ...]) -> re.Pattern[str]:
     """Compile the pattern that finds special tokens and quote tags, by their first characters.
 
     A match is that character alone: replacing it breaks the token.
 
     Args:
-        others: further special tokens.
+        extra_tokens: further special tokens.
     """
     listed = {token for tokens in special_tokens().values() for token in tokens}
-    tokens = sorted({_read_leniently(token)[0] for token in listed | set(others) if token.strip()})
+    tokens = sorted(
+        {_read_leniently(token)[0] for token in listed | set(extra_tokens) if token.strip()}
+    )
     rests: dict[str, list[str]] = {}
     for token in tokens:
         rest = re.sub(r"\d+", lambda _: r"\d+", re.escape(token[1:]))
@@ -99,7 +101,7 @@ def _compile_pattern(others: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
-    """Return a text as a lenient reader sees it, and the offset in ``text`` of each character."""
+    """Normalise a text as a lenient reader would: (text, original offset per character)."""
     if text.isascii() and "&" not in text:
         return text, range(len(text))
     shown: list[str] = []
@@ -107,7 +109,7 @@ def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
     at = 0
     while at < len(text):
         entity = _ENTITY.match(text, at) if text[at] == "&" else None
-        seen = (">", "<")[bool(entity["less"])] if entity else _seen(text[at])
+        seen = (">", "<")[bool(entity["less"])] if entity else _normalise_character(text[at])
         shown.append(seen)
         offsets += [at] * len(seen)
         at = entity.end() if entity else at + 1
@@ -115,6 +117,6 @@ def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
 
 
 @cache
-def _seen(character: str) -> str:
-    """Return what a lenient reader sees of one character; nothing of an invisible one."""
+def _normalise_character(character: str) -> str:
+    """Normalise one character as a lenient reader would; empty if it is invisible."""
     return "" if is_invisible(character) else latin_letters(character).replace("▁", "_")

@@ -174,7 +174,7 @@ class _Tags:
         ]
 
     def read(self) -> None:
-        """Go through the tags, and remove what is between an opening and its closing one."""
+        """Remove each thought: what is between an opening tag and its closing one."""
         tags, partners, number = self._tags, self._match_tags(), 0
         n_open = sum(1 for tag in tags if tag["opens"])
         while number < len(tags):
@@ -276,21 +276,21 @@ def _find_code(text: str) -> list[Span]:
 
 
 def _without_summaries(text: str) -> str:
-    """Remove the summaries of a block, each with the white space before it."""
+    """Remove ``<summary>`` elements from a block, each with the white space before it."""
     last = _LAST_SUMMARY.match(text)  # behind it an opening tag has no closing one
     return text if last is None else _SUMMARY.sub("", last[0]) + text[last.end() :]
 
 
 def _take_answer(
-    text: str, kept: Sequence[Span], thoughts: tuple[str, ...] = (), *, is_cut: bool = False
+    text: str, kept_spans: Sequence[Span], thoughts: tuple[str, ...] = (), *, is_cut: bool = False
 ) -> SplitReply:
-    """Make the answer of some spans of a reply, without white space and tags around it.
+    """Build the answer from kept spans of a reply, without outer white space and tags.
 
     Two spans get a line break between them unless there is white space.
 
     Args:
         text: the reply.
-        kept: spans of the answer.
+        kept_spans: spans of the answer.
         thoughts: texts of its thoughts.
         is_cut: whether the reply ended within a thought.
 
@@ -299,14 +299,14 @@ def _take_answer(
     """
     pieces: list[Piece] = []  # (start and end in the reply, start in the answer)
     answer = ""
-    for start, end in kept:
+    for start, end in kept_spans:
         if start < end:
             is_glued = answer and not (answer[-1].isspace() or text[start].isspace())
             answer += "\n" if is_glued else ""
             pieces.append((start, end, len(answer)))
             answer += text[start:end]
     first, last = 0, len(answer)
-    if kept != [(0, len(text))]:
+    if kept_spans != [(0, len(text))]:
         last = len(answer.rstrip())
         first = last - len(answer[:last].lstrip())
     if "<" in answer and (match := _WRAPPED.match(answer, first, last)):
@@ -340,6 +340,6 @@ def _is_quoted(text: str, span: Span) -> bool:
 
 
 def _may_open(text: str, offset: int) -> bool:
-    """Whether a position is at the start of a line, or behind the end of a sentence."""
+    """Whether a thought may open there: at the start of a line, or behind a sentence's end."""
     before = text[max(0, offset - _LONGEST_SPACE) : offset].rpartition("\n")[2].rstrip()
     return not before or before[-1] in _MAY_OPEN

@@ -60,13 +60,13 @@ def find_opener(text: str) -> str:
 
 
 def word_runs(text: str, width: int = _RUN) -> list[tuple[str, ...]]:
-    """List the runs of so many neighbouring words of a text, in their order."""
+    """List the word n-grams of a text, of ``width`` words each, in their order."""
     words = words_of(text)
     return list(zip(*(words[i:] for i in range(width)), strict=False))
 
 
 def measure_variety(texts: Sequence[str]) -> Variety:
-    """Measure how varied texts are; without texts, nothing is repeated."""
+    """Measure how varied texts are: openers, repeated word runs and distinct bigrams."""
     openers = Counter(map(find_opener, texts))
     commonest = min(openers, key=lambda opener: (-openers[opener], opener), default="")
     runs = Counter(run for text in texts for run in {*word_runs(text)})
@@ -82,8 +82,8 @@ def measure_variety(texts: Sequence[str]) -> Variety:
     )
 
 
-def variety_stats(what: str, texts: Iterable[str]) -> dict[str, int | float | str]:
-    """Write the variety of texts as statistics, named after what they are: ``specific questions``.
+def variety_stats(noun: str, texts: Iterable[str]) -> dict[str, int | float | str]:
+    """Make statistics of how varied texts are, with the plural noun for them in the names.
 
     Returns:
         Keys of ``stats.json`` to values.
@@ -91,9 +91,9 @@ def variety_stats(what: str, texts: Iterable[str]) -> dict[str, int | float | st
     found = measure_variety(list(texts))
     share = show_percent(found.commonest_share, 1)
     return {
-        count_key("distinct_openers", what): found.n_openers,
-        count_key("commonest_opener", what):
+        count_key("distinct_openers", noun): found.n_openers,
+        count_key("commonest_opener", noun):
             f"{found.n_commonest:,} of {found.n_texts:,} ({share}): {found.commonest}",
-        count_key("self_repetition", what): round(found.self_repetition, 4),
-        count_key("distinct_2", what): round(found.distinct_2, 4),
+        count_key("self_repetition", noun): round(found.self_repetition, 4),
+        count_key("distinct_2", noun): round(found.distinct_2, 4),
     }  # fmt: skip
