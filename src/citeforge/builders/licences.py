@@ -19,7 +19,7 @@ _SHARE_ALIKE, _NON_COMMERCIAL, _NO_DERIVATIVES = 2, (3, 4), 5
 
 
 def restrictiveness(licence: str | None) -> int:
-    """Rank a licence by restrictiveness: higher is stricter, unknown ones are highest."""
+    """Rank a licence by restrictiveness, from 0: higher is stricter, unknown ones are highest."""
     name = (licence or "").lower()
     # The longest prefix wins: cc-by-nc-sa is not cc-by-nc.
     fitting = [
@@ -35,7 +35,7 @@ def licence_words(licence: str | None) -> str:
 
 
 def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
-    """List (source, licence or None) of all sources of a benchmark, without folders."""
+    """List (source specification, licence or None) of all sources of a benchmark."""
     return list(dict.fromkeys((s.public_spec, s.licence) for s in manifest.sources))
 
 
@@ -67,7 +67,7 @@ _STATING = "build or export card with --licence"
 
 
 def conflicts(manifest: Manifest) -> list[str]:
-    """List the reasons why a benchmark cannot be published under its licence."""
+    """List the reasons why a benchmark cannot be published under its licence; empty if none."""
     licences = licences_of(manifest)
     extra = manifest.config.get("extra_corpus")
     problems = [

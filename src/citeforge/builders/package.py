@@ -42,12 +42,12 @@ _WORD = r"[^\s\v\x1c-\x1f\x85\p{Z}]+"
 
 
 def count_words(texts: pa.Array) -> pa.Array:
-    """Count the words of each text, which are what is between white space of any kind."""
+    """Count the words (runs without any Unicode white space) of each text."""
     return pc.count_substring_regex(texts, _WORD)
 
 
 def corpus_stats(folder: Path) -> dict[str, object]:
-    """Compute how many passages a corpus has, how many have titles, and their lengths in words."""
+    """Compute a package corpus's numbers of passages and of titled ones, and word counts."""
     n = words = titled = 0
     longest = 0
     with progress("counting words", None, "passages") as advance:
@@ -87,7 +87,7 @@ class WordLengths:
         return words
 
     def table(self) -> dict[str, int]:
-        """Map each range of word counts to its number of passages."""
+        """Map each range of word counts (``11–20``) to the number of passages in it."""
         starts = [0, *(edge + 1 for edge in self._EDGES)]
         names = [f"{a}–{b}" for a, b in zip(starts, self._EDGES, strict=False)]
         names.append(f"{starts[-1]} or more")
@@ -103,7 +103,7 @@ def word_lengths(package: Package) -> dict[str, int]:
 
 
 def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, object]:
-    """Compute how many passages with a given label queries have: total, mean, fewest, most.
+    """Compute the total, mean, least and most passages with a label per query.
 
     Args:
         label: the label, for the names of the statistics.
@@ -163,7 +163,7 @@ class PackageWriter:
         self.empty: list[str] = []
 
     def add(self, config: str, split: str, table: pa.Table) -> None:
-        """Write the table ``config/split``; a table without rows is only listed in ``empty``."""
+        """Write the table ``config/split``; one without rows is only recorded as empty."""
         self.add_shards(config, split, write_table(self.folder / config, split, table))
 
     def add_shards(self, config: str, split: str, files: dict[str, str]) -> None:
@@ -188,7 +188,7 @@ class PackageWriter:
     def add_contexts(
         self, name: str, docs: Mapping[str, list[dict[str, str]]]
     ) -> dict[str, object]:
-        """Write a context set from the passages (``corpus-id`` and ``label``) of each query.
+        """Write a context set (query to passage ids with labels); return its statistics.
 
         Returns:
             Its statistics.
@@ -201,7 +201,7 @@ class PackageWriter:
     def finish(
         self, manifest: Manifest, stats: dict[str, object], further: Mapping[str, str] | None = None
     ) -> Manifest:
-        """Write statistics, card and, last, the manifest.
+        """Write a package's statistics, card and, last, manifest; return the manifest.
 
         Args:
             manifest: all but the fields that depend on the files.
@@ -259,7 +259,7 @@ def write_corpus(
 def _write_passages(
     folder: Path, batches: Iterable[pa.RecordBatch | pa.Table], stage: str
 ) -> dict[str, str]:
-    """Write batches of passages as a corpus; return file names with sha256, none without passages.
+    """Write batches of passages as corpus files; return file names with sha256.
 
     Args:
         folder: folder for the files.
@@ -281,7 +281,7 @@ def copy_corpus(
     extra: pa.Table | None = None,
     change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> dict[str, str]:
-    """Write the corpus of a package from the files of another one: all or some passages.
+    """Copy all or given passages from another package's corpus; return files with sha256.
 
     Args:
         folder: folder of the package.
@@ -304,7 +304,7 @@ def copy_corpus(
 
 
 def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
-    """Link the corpus files of a build stage into a package; copy them if links are not possible.
+    """Link (or copy) a build stage's corpus files into a package; return files with sha256.
 
     Args:
         folder: folder of the package.
@@ -322,7 +322,7 @@ def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
 
 
 def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
-    """Add statistics to a finished package; its tables and benchmark hash stay.
+    """Add statistics to a finished package, and renew its card; tables and hash stay.
 
     Args:
         folder: a sound package.
@@ -345,7 +345,7 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
 def render_again(
     folder: Path, manifest: Manifest, stats: dict[str, object], new_texts: Mapping[str, str]
 ) -> tuple[Manifest, dict[str, str]]:
-    """Make a package's statistics, card and manifest anew; return their texts, write nothing.
+    """Make (new manifest, texts of statistics, card and manifest by file name); write nothing.
 
     Args:
         folder: package.
@@ -381,7 +381,7 @@ def render_manifest(manifest: Manifest) -> str:
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """Compute the sha256 of a manifest, with its own hash field empty."""
+    """Compute the sha256 of a manifest, in which its field for this hash is empty."""
     return digest(manifest.model_copy(update={"manifest_sha256": ""}).model_dump(mode="json"))
 
 

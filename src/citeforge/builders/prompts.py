@@ -46,7 +46,7 @@ _BRACKETS = re.compile(r"[\[\]【】［］]")
 
 
 def neutralise(text: str) -> str:
-    """Put what looks like a citation mark in a passage's own text into round brackets.
+    """Put what looks like a citation mark in a passage's text into round brackets.
 
     Example: ``[3]`` becomes ``(3)``, so that no answer copies it as a citation.
     """
@@ -109,14 +109,14 @@ def render_template(template: Template, allowed: str, **values: Any) -> str:
 
 
 def _failed_line(template: Template, error: BaseException) -> int | None:
-    """Find the line of a template at which an error was raised; None if unknown."""
+    """Find the line of a prompt template at which an error was raised; None if unknown."""
     frames = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in frames if frame.f_code.co_filename == template.filename]
     return lines[-1] if lines else None
 
 
 def contexts_for(package: Package, context: str | None) -> list[str]:
-    """Choose the context sets to make prompts of.
+    """Choose the context sets to make prompts of: the named one, all, or the only one.
 
     Args:
         package: the benchmark.
@@ -216,20 +216,20 @@ def render_prompts(
 
 
 def make_prompt_docs(
-    item: Item, base: int, labelling: Labelling, passages: Sequence[Passage] | None = None
+    item: Item, first_number: int, labelling: Labelling, passages: Sequence[Passage] | None = None
 ) -> list[PromptDoc]:
-    """Convert a query's passages for prompt templates, numbered from ``base``.
+    """Convert a query's passages for prompt templates, numbered from ``first_number``.
 
     Args:
         item: the query.
-        base: number of the first passage.
+        first_number: number of the first passage.
         labelling: author labels of the passages.
         passages: passages to show in place of the context's; they have no labels.
     """
     own = passages is not None
     return [
         PromptDoc(
-            base + position,
+            first_number + position,
             labelling.bracket_labels(neutralise(passage.title)),
             labelling.bracket_labels(neutralise(passage.text)),
             "" if own else labelling.get_label(item.query_id, position),

@@ -58,12 +58,12 @@ class Rebuilt(Displayed):
 
     @property
     def equal(self) -> bool:
-        """Whether all tables are equal, byte for byte."""
+        """Whether all tables of the old and the new package are equal, byte for byte."""
         return self.old.benchmark_hash == self.new.benchmark_hash
 
     @property
     def differing_tables(self) -> list[str]:
-        """Tables that differ or that only one of the packages has, except tables of cosines."""
+        """Names of table files that differ or that only one package has, except cosines."""
         names = {n for m in (self.old, self.new) for n in m.files if is_hashed(n)}
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
 
@@ -107,7 +107,7 @@ def _read_rows(table: Path) -> Iterator[dict[str, Any]]:
 
 
 def refuse(uses: Sequence[str]) -> None:
-    """Raise an error that lists the files, models and endpoints a recipe uses without consent.
+    """Raise an error that lists what a recipe uses (files, models) without the user's consent.
 
     Raises:
         UsageError: always; lists what is used.
@@ -119,7 +119,7 @@ def refuse(uses: Sequence[str]) -> None:
 
 
 def list_resources(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
-    """List, as command-line options, the files, folders, models and endpoints of a recipe.
+    """List, as command-line options, the files, models and endpoints that a recipe uses.
 
     Defaults are left out, and ``none``, which names no model.
 
@@ -194,7 +194,7 @@ def plan_rebuild(
     folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse,
     keeping: GoneRows | None = None,
 ) -> RunPlan:  # fmt: skip
-    """Count the calls of :func:`rebuild` to models, and their cost; nothing is asked or written.
+    """Count the model calls of a rebuild or update, and their cost, without making any.
 
     Args:
         folder: package to make again.
@@ -214,7 +214,7 @@ def _prepare(
     confirm: Confirm,
     keeping: GoneRows | None = None,
 ) -> tuple[Manifest, Recipe, RunOptions]:
-    """Read the manifest and recipe of a package, and complete the run options of its rebuild.
+    """Read (manifest, recipe with new inputs, completed run options) for a rebuild.
 
     Args:
         folder: the package.
@@ -273,7 +273,7 @@ def _prepare(
 
 
 def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:
-    """Split ``FIELD=VALUE`` into both; a value without a field is the recipe's main input.
+    """Split ``FIELD=VALUE`` into (field, value); without a field it is the main input.
 
     Raises:
         UnknownValueError: the recipe has no such input.
@@ -305,7 +305,7 @@ def _replace_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
 
 
 def _find_profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
-    """Find the judge profiles of a recipe next to the old package, if their paths are gone.
+    """Find judge profiles beside the old package if their paths are gone: field to value.
 
     Returns:
         Field of the recipe to its value with the new path.
@@ -321,7 +321,7 @@ def _find_profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
 
 
 def _find_packages(recipe: Recipe, folder: Path, config: Mapping[str, Any]) -> dict[str, Path]:
-    """Find the packages that a recipe starts from: at their paths, or beside the old one.
+    """Find the packages that a recipe starts from: recipe field to folder.
 
     Args:
         recipe: recipe of a derived benchmark.

@@ -61,7 +61,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
-    """Parse a recipe file: return its content, and a YAML node that knows line numbers or None."""
+    """Parse a recipe file: (content, YAML node with line numbers or None)."""
     if path.suffix != ".json":
         content = read_yaml(path)
         root = yaml.compose(readable_path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
@@ -123,7 +123,7 @@ def _field_comment(flag: Flag) -> str:
 
 
 def _value(flag: Flag, recipe: Recipe | None) -> Any:
-    """Get the value of a field to write in a recipe file: the recipe's, or the default.
+    """Get the value of a recipe field to write in a recipe file: the recipe's, or the default.
 
     Args:
         flag: field of a kind of recipes.
@@ -144,7 +144,7 @@ def _to_yaml_value(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> str:
-    """Write a value on one line of YAML."""
+    """Write a recipe field's value on one line of YAML; empty for None."""
     if value is None:
         return ""
     several_lines = isinstance(value, str) and "\n" in value

@@ -3,11 +3,11 @@
 from citeforge.engines.shown import show_share
 
 
-def share_with_interval(k: int, of: int) -> str:
+def share_with_interval(n_hits: int, n_all: int) -> str:
     """Write a share with counts and Wilson's 95 % interval: ``3 of 12 (25.0 % [8.9, 53.2])``."""
-    if not of:
-        return show_share(k, of)
+    if not n_all:
+        return show_share(n_hits, n_all)
     from scipy.stats import binomtest
 
-    interval = binomtest(k, of).proportion_ci(method="wilson")
-    return show_share(k, of, interval.low, interval.high)
+    interval = binomtest(n_hits, n_all).proportion_ci(method="wilson")
+    return show_share(n_hits, n_all, interval.low, interval.high)

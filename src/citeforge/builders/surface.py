@@ -46,7 +46,7 @@ class SurfacePassage:
 
 
 def compute_columns(passage: SurfacePassage) -> Columns:
-    """Compute the numbers that describe the form of one passage, by feature."""
+    """Compute the numbers that describe one passage's form, by feature such as "digits"."""
     title, text = passage.title, passage.text
     n, words = max(1, len(text)), text.split()
     marks = {name: _count_any(text, characters) for name, characters in _MARKS.items()}
@@ -74,7 +74,7 @@ def compute_columns(passage: SurfacePassage) -> Columns:
 
 
 def _count_any(text: str, characters: str) -> int:
-    """Count the characters of a text that are among given ones."""
+    """Count the characters of a text that are in a given set of characters."""
     return sum(map(text.count, characters))
 
 
@@ -94,7 +94,7 @@ def keep_frequent(values: Sequence[str]) -> list[str]:
 
 
 def read_source_fields(metadata: Sequence[str]) -> dict[str, list[str]]:
-    """Read the fields of passages' metadata that have few values, such as where they come from.
+    """Map metadata fields with few distinct values, such as "source", to passages' values.
 
     Args:
         metadata: JSON object of each passage, or an empty string.
@@ -115,6 +115,6 @@ def read_source_fields(metadata: Sequence[str]) -> dict[str, list[str]]:
 
 
 def one_hot(values: Sequence[str]) -> Floats:
-    """Make a column of zeros and ones for each distinct value but the first, a row per value."""
+    """Encode values as indicator columns, one per distinct value but the first."""
     names = sorted(set(values))[1:]
     return np.array([[value == name for name in names] for value in values], np.float64)

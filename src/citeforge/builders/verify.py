@@ -43,7 +43,7 @@ class Verification:
 
 
 def verify(folder: Path) -> list[Problem]:
-    """List all problems of a package; empty if it is sound.
+    """List all problems of a package (hashes, schemas, ids, contexts); empty if it is sound.
 
     Checks every hash, unexpected Parquet files, schemas, duplicate and dangling ids, that labels
     are disjoint, and that contexts agree with mappings.
@@ -67,7 +67,7 @@ def verify(folder: Path) -> list[Problem]:
 
 
 def _wrong_schemas(package: Package) -> Iterator[Problem]:
-    """Find tables with an unknown config, another schema, or that ``datasets`` cannot load."""
+    """Yield problems of tables: unknown config, another schema, or not loadable."""
     schemas = package.kind.facts.tables
     for config, splits in list_splits(package.manifest).items():
         for split in splits:
@@ -90,7 +90,7 @@ def _wrong_schemas(package: Package) -> Iterator[Problem]:
 
 
 def wrong_ids(package: Package) -> Problems:
-    """Yield problems of ids: duplicates, unknown ones, or two labels for one (query, passage)."""
+    """Yield (table, problem) for duplicate or unknown ids, and pairs with two labels."""
     names, mappings = package.queries["_id"], package.mappings
     if pc.count_distinct(names).as_py() != len(names):
         yield "queries", "duplicate _id"
@@ -108,7 +108,7 @@ def wrong_ids(package: Package) -> Problems:
 
 
 def _duplicate_passages(package: Package) -> Problems:
-    """Find the first passage id that the corpus has twice; yield (table, problem)."""
+    """Yield (table, problem) for the first passage id that the corpus has twice."""
     finder = DuplicateFinder()
     for batch in package.passages(["_id"]):
         finder.add(batch["_id"].to_pylist())
@@ -134,7 +134,7 @@ def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list
 
 
 def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:
-    """Find (query, passage) pairs that have two labels; yield (table, problem).
+    """Yield (table, problem) for (query, passage) pairs that have two labels.
 
     Args:
         mappings: label to its pairs, schema MAPPING.
@@ -151,7 +151,7 @@ def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:
 
 
 def wrong_contexts(package: Package) -> Problems:
-    """Find contexts with unknown queries, repeated passages, or labels unlike the mappings.
+    """Yield (table, problem) for contexts with unknown queries, repeats or wrong labels.
 
     Yields (table, problem).
     """
@@ -179,7 +179,7 @@ def wrong_contexts(package: Package) -> Problems:
 
 
 def wrong_candidates(package: Package) -> Problems:
-    """Find candidates and condensed texts with unknown ids, repeated pairs or wrong ranks.
+    """Yield (table, problem) for candidates with unknown ids, repeats or wrong ranks.
 
     Yields (table, problem).
     """
@@ -210,7 +210,7 @@ def wrong_candidates(package: Package) -> Problems:
 
 
 def wrong_twins(package: Package) -> Problems:
-    """Find rewritten passages (twins) that are repeated, or that the corpus lacks.
+    """Yield (table, problem) for rewritten passages (twins) repeated or not in the corpus.
 
     Yields (table, problem).
     """
@@ -223,7 +223,7 @@ def wrong_twins(package: Package) -> Problems:
 
 
 def wrong_cells(package: Package) -> Problems:
-    """Find cells (context sets) of an authorship design with wrong passages, origins or labels.
+    """Yield (table, problem) for conditions (cells) with wrong passages or author labels.
 
     Yields (table, problem).
     """
@@ -270,7 +270,7 @@ def wrong_cells(package: Package) -> Problems:
 
 
 def _first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> str | None:
-    """Find the first id that comes twice; None without duplicates.
+    """Find the first id that occurs twice among ids with suspect hashes; None without one.
 
     Args:
         ids: all ids again, in the same order.

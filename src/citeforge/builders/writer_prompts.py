@@ -25,7 +25,7 @@ class WriterPrompt:
     """
 
     def __init__(self, name: str, folder: Path = _FOLDER, source: str | None = None) -> None:
-        """Compile a template.
+        """Compile a prompt template from its file in a folder or from a given text.
 
         Args:
             name: name of the task, perhaps below folders.
@@ -39,7 +39,7 @@ class WriterPrompt:
         self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Fill in the prompt template; it may also call a function that puts texts in quotes.
+        """Fill in the prompt template with values; user texts can be put in quotes.
 
         Args:
             values: values for the expressions of the template, by name.
@@ -62,7 +62,7 @@ class WriterPrompt:
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0,
         usual_reply: str = "",
     ) -> Request:  # fmt: skip
-        """Make an LLM request from the filled-in template.
+        """Make an LLM request from the prompt template filled in with values.
 
         Args:
             values: values for the expressions of the template, by name.

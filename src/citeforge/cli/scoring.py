@@ -240,7 +240,7 @@ def compare(
     """
     from citeforge.engines.textfiles import count_text
     from citeforge.library.package_changes import are_packages
-    from citeforge.library.scores import get_score_file, listed
+    from citeforge.library.scores import get_score_file, list_scores
     from citeforge.reports.pages.formats import compare_files
     from citeforge.schemas.errors import FailuresError, UsageError
 
@@ -258,7 +258,7 @@ def compare(
             code="option-without-effect",
         )
     options = record_from(CompareOptions, parameters)
-    comparison = compare_files([*map(get_score_file, listed(scores))], options, out)
+    comparison = compare_files([*map(get_score_file, list_scores(scores))], options, out)
     present(comparison, partial(_print_comparison, comparison, out))
     if comparison.left_out:
         for line in comparison.left_out:
@@ -323,10 +323,10 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **param
     with --details.
     """
     from citeforge.library.benchmarks import package_folder
-    from citeforge.library.scores import get_score_file, listed
+    from citeforge.library.scores import get_score_file, list_scores
     from citeforge.reports.pages.formats import find_report_format, make_report
 
-    form, files = kind or find_report_format(out), [*map(get_score_file, listed(scores))]
+    form, files = kind or find_report_format(out), [*map(get_score_file, list_scores(scores))]
     if (benchmark := parameters["benchmark"]) is not None:
         parameters["benchmark"] = package_folder(benchmark)
     content, n_beside = make_report(files, form, out, record_from(ReportOptions, parameters))

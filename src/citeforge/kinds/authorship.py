@@ -53,7 +53,7 @@ class AuthorshipKind(TwinsKind):
     def read_answers(
         self, reads: str, submission: Submission, measures: Sequence[Measure], tools: ScoringTools
     ) -> ScoredSubmission:
-        """Compute measures of answers to all cells together."""
+        """Compute measures of a submission's answers over all conditions (cells) together."""
         from citeforge.evaluator.measures.authorship_answers import read_design
 
         return read_design(submission, measures, tools)
@@ -66,7 +66,7 @@ class AuthorshipKind(TwinsKind):
         yield from wrong_cells(package)
 
     def labelling(self, package: Package, context: str) -> Labelling:
-        """Read which author labels the prompts of a condition (cell) put on passages."""
+        """Read the author labels that a condition's (cell's) prompts put on passages."""
         from citeforge.builders.authorship.labels import read_labelling
 
         return read_labelling(package, context)

@@ -66,7 +66,7 @@ class KalmaKind(Kind):
     )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
-        """Build a package of questions that grow from triples of a knowledge graph."""
+        """Build a package of questions composed from triples of a knowledge graph."""
         from citeforge.builders.kalma.build import build_kalma
 
         assert isinstance(recipe, KalmaRecipe)
@@ -101,7 +101,7 @@ class KalmaKind(Kind):
     def read_answers(
         self, reads: str, submission: Submission, measures: Sequence[Measure], tools: ScoringTools
     ) -> ScoredSubmission:
-        """Compute measures of answers with citations of triples."""
+        """Compute measures of a submission's answers, which cite triples."""
         from citeforge.evaluator.measures.kalma_graphs import read_triples
 
         return read_triples(submission, measures, tools)
@@ -113,7 +113,7 @@ class KalmaKind(Kind):
         return wrong_kalma(package)
 
     def trace(self, package: Package, query: str) -> str:
-        """Describe how a question grew from triples, round by round."""
+        """Describe how a question was composed from triples, round by round."""
         from citeforge.builders.kalma.package import trace_text
 
         return trace_text(package, query)

@@ -20,7 +20,7 @@ Answers = str | Path | Iterable[Mapping[str, Any]] | Any
 
 @contextmanager
 def submission_file(answers: Answers, system: str | None = None) -> Iterator[Path]:
-    """Write answers to a temporary file, which exists while the block runs.
+    """Write answers to a temporary submission file, which exists while the block runs.
 
     Args:
         answers: path of a submission; or rows with the fields of a submission line
@@ -58,7 +58,7 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
 
 
 def _name_element(line: int) -> str:
-    """Name the answer that stands in a line of the temporary file, whose first line is a header."""
+    """Name the answer in a line of a file with a header line: ``answers[0]`` is in line 2."""
     return f"answers[{line - 2}]"
 
 
@@ -94,7 +94,7 @@ def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _encode_row(row: Any, number: int) -> bytes:
-    """Write an answer as a line of JSON.
+    """Encode an answer as a line of JSON; ``number`` (from 1) is for messages.
 
     Args:
         row: the answer.

@@ -70,7 +70,7 @@ def writable_folder(name: Package | str | Path) -> Path:
 
 
 def gold_folder(name: str | Path) -> Path:
-    """Get the folder with the gold half of a package, downloaded for ``hub:`` names.
+    """Get the folder with a package's hidden labels, downloaded for ``hub:`` names.
 
     It is no package of its own, so that nothing verifies it before it is joined.
 

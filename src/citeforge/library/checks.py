@@ -20,7 +20,7 @@ def check(
     answers: Answers, benchmark: Benchmark | str | Path, context: str | None = None,
     file_format: str = "auto", system: str | None = None,
 ) -> Findings:  # fmt: skip
-    """Check answers before they are scored; as ``citeforge check``.
+    """Check the format and ids of answers before they are scored; as ``citeforge check``.
 
     Args:
         answers: submission file, dictionaries with ``query_id`` and ``output``, or a DataFrame with

@@ -8,7 +8,7 @@ from typing import Any
 
 from citeforge.evaluator.gate_plan import find_doubts, plan_queries
 from citeforge.library.gates import open_policy
-from citeforge.library.scores import Scored, get_score_file, listed
+from citeforge.library.scores import Scored, get_score_file, list_scores
 from citeforge.reports.gate_plan import GatePlan
 from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.gate import GatePlanOptions, GatePolicy
@@ -35,6 +35,6 @@ def gate_plan(
     """
     source = open_policy(policy)
     asked = make_record(GatePlanOptions, margin=margin, power=power, changed=changed)
-    ours, theirs = ([*map(get_score_file, listed(side))] for side in (new, baseline))
+    ours, theirs = ([*map(get_score_file, list_scores(side))] for side in (new, baseline))
     rows = plan_queries(ours, theirs, source, asked.margin, asked.power, asked.changed)
     return GatePlan(asked.power, rows, [*find_doubts(ours, theirs)])

@@ -9,7 +9,7 @@ from typing import Any
 
 from citeforge.evaluator.gate import decide
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
-from citeforge.library.scores import Scored, Scores, get_score_file, listed
+from citeforge.library.scores import Scored, Scores, get_score_file, list_scores
 from citeforge.reports.gate import Decision, describe_outcome
 from citeforge.reports.gate_outputs import could_not_run, output_fault, write_outputs
 from citeforge.schemas.errors import InputError, UsageError, read_error
@@ -72,7 +72,7 @@ def gate(
 
 
 def open_policy(policy: str | Path | GatePolicy | dict[str, Any] | None) -> PolicySource:
-    """Read a policy file, or check a policy made in Python; None is the default policy.
+    """Read a gate's policy from a file or a Python object; None is the default policy.
 
     Raises:
         InputError: it cannot be read, or a field is unknown or wrong.
@@ -93,9 +93,9 @@ def _read_sides(
         UsageError: the same file on both sides.
     """
     try:
-        ours = listed(new)
+        ours = list_scores(new)
         try:
-            theirs = listed(baseline)
+            theirs = list_scores(baseline)
             _require_different(ours, theirs)
             old = [*map(get_score_file, theirs)]
         except InputError as error:

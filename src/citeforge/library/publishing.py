@@ -13,7 +13,7 @@ from citeforge.builders.prompts import contexts_for, prompt_lines, write_stub
 from citeforge.engines.files import atomic_file
 from citeforge.engines.plugins import warn
 from citeforge.library.benchmarks import package_folder, writable_folder
-from citeforge.library.scores import Scored, Scores, get_score_file, listed
+from citeforge.library.scores import Scored, Scores, get_score_file, list_scores
 from citeforge.package.manifest import SIGNATURE, load_manifest
 from citeforge.package.package import Package
 from citeforge.package.public_halves import record_public_half
@@ -43,7 +43,7 @@ def log_scores(scores: Scored | Sequence[Scored], to: str | Sequence[str]) -> li
         MissingExtraError: the tracker's client is not installed.
     """
     trackers = find_trackers([to] if isinstance(to, str) else to)
-    return log_files([*map(get_score_file, listed(scores))], trackers)
+    return log_files([*map(get_score_file, list_scores(scores))], trackers)
 
 
 @extras_named()
@@ -104,7 +104,7 @@ def card(
     folder = writable_folder(folder)
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")
-    several = listed(scores)
+    several = list_scores(scores)
     files = [*map(get_score_file, several)]
     expected = load_manifest(folder).benchmark_hash
     for given, file in zip(several, files, strict=True):
@@ -197,7 +197,7 @@ def publish(
 
 
 def _note_half(folder: Path, public_hash: str) -> list[str]:
-    """Record the hash of a public half in the whole package; why it could not be recorded."""
+    """Record a public half's hash in the whole package; return a note if that is impossible."""
     try:
         record_public_half(folder, public_hash)
     except InputError as error:

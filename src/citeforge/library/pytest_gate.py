@@ -22,7 +22,7 @@ def citeforge_gate() -> "Callable[..., Decision]":
     """
 
     def decide(*scores: Any, **options: Any) -> "Decision":
-        """Decide; anything but ``pass`` fails the test with the text that the command prints."""
+        """Run the gate; fail the test with the gate's text unless the verdict is ``pass``."""
         __tracebackhide__ = True
         from citeforge.library.gates import gate
 

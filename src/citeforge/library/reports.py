@@ -14,7 +14,7 @@ from citeforge.evaluator.lines import find_lines
 from citeforge.evaluator.rows import controls_last, named_rows
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.library.benchmarks import package_folder
-from citeforge.library.scores import Scored, get_score_file, listed
+from citeforge.library.scores import Scored, get_score_file, list_scores
 from citeforge.package.package import Package
 from citeforge.reports.notes import signature_notes
 from citeforge.reports.pages.formats import compare_files, find_report_format, make_report
@@ -57,7 +57,7 @@ class Comparisons(Displayed, list[Difference]):
         self.signatures = list(signatures)
 
     def __str__(self) -> str:
-        """Return the text of the command, in lines of any length."""
+        """Return the comparison as the text that ``citeforge compare`` prints."""
         return render_comparison(self, [*self.scope, *self.cautions], self.signatures)
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -72,7 +72,7 @@ class Comparisons(Displayed, list[Difference]):
         return frame
 
     def _headline(self) -> str:
-        """Count the differences, and the significant ones."""
+        """Count in one line the paired differences, and those significant after Holm."""
         n_clear = sum(d.p_holm < ALPHA for d in self)
         count = count_text(len(self), "difference")
         return f"{count}, {n_clear:,} of them with p < {ALPHA:g} after Holm"
@@ -136,7 +136,7 @@ class Report(Displayed):
 
     @property
     def text(self) -> str:
-        """Report as text.
+        """Content of the report as text; an error for pictures.
 
         Raises:
             UsageError: it is a picture in bytes (``png``, ``pdf``).
@@ -205,7 +205,7 @@ def report(
         UsageError: the ending of ``out`` says no format, or an option is for another one.
         MissingExtraError: a plot without the extra ``report``.
     """
-    files = [get_score_file(one) for one in listed(scores)]
+    files = [get_score_file(one) for one in list_scores(scores)]
     if not files:
         raise UsageError("report needs the scores of at least one system", code="missing-option")
     form = kind or find_report_format(out)

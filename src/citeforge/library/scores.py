@@ -354,7 +354,7 @@ def plan_scores(
     submissions: Sequence[str | Path], benchmark: Benchmark | str | Path, options: ScoreOptions, *,
     gold: str | Path | None = None, run: RunOptions | None = None,
 ) -> JudgeSession | None:  # fmt: skip
-    """Rehearse :func:`score_files`: note the calls of all models in the ledger, asking nothing.
+    """Count the model calls of :func:`score_files` without making any; return the judge.
 
     A question that depends on an answer that is not stored is counted.
 
@@ -403,7 +403,7 @@ def _check_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None
 def _require_distinct_names(
     paths: Sequence[Path], systems: Sequence[str | None], setup: ScoringSetup
 ) -> None:
-    """Refuse system names that look alike, and labels of unknown systems.
+    """Raise an error for system names that look alike, or labels of unknown systems.
 
     Args:
         paths: submissions.
@@ -468,7 +468,7 @@ def read_scores(path: str | Path) -> Scores:
     return Scores(load_scores(Path(path)))
 
 
-def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
+def list_scores(scores: Scored | Sequence[Scored]) -> list[Scored]:
     """List one or several scores or score files; a folder becomes its JSON files.
 
     Raises:

@@ -75,7 +75,7 @@ def run(
     return run_system(
         declared, load(benchmark),
         list(contexts), runs, seed, out, limit=limit, title=title, judge=open_judge(judge),
-        llm=_open_llm(_llm_of(declared, llm), path_beside(out, ".replay.db"), endpoint),
+        llm=_open_llm(_choose_llm(declared, llm), path_beside(out, ".replay.db"), endpoint),
         options=_check_options(declared, options),
     )  # fmt: skip
 
@@ -229,7 +229,7 @@ def bench(
 
 
 def _file_names(systems: Sequence[System]) -> list[str]:
-    """Name the files of systems: a command or an address becomes a name that any disk takes."""
+    """Make one distinct file name per system, which all file systems allow."""
     names: list[str] = []
     for system in systems:
         name = safe_name(system.name)[:LONGEST]
@@ -239,7 +239,7 @@ def _file_names(systems: Sequence[System]) -> list[str]:
 
 
 def _check_systems(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
-    """Raise an error if systems are none or repeated, or options belong to none of them.
+    """Raise an error for no or repeated systems, or options of systems that do not run.
 
     Args:
         systems: the systems that are to run.
@@ -268,8 +268,8 @@ def _compare_all(scores: Sequence[Scores]) -> Comparisons:
     return Comparisons(list(differences), limit_lines(files, names))
 
 
-def _llm_of(system: System, llm: str | Llm | None) -> str | Llm | None:
-    """Choose what a system asks: what it is itself, or the LLM that is named.
+def _choose_llm(system: System, llm: str | Llm | None) -> str | Llm | None:
+    """Choose the LLM that a system asks: its own if it has one, else the given one.
 
     Raises:
         UsageError: an LLM is named for a system that asks none but itself.

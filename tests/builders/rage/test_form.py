@@ -23,7 +23,7 @@ from citeforge.builders.rage.form import (
     Levelling,
     count_differences,
     find_forms,
-    find_telling,
+    find_revealing,
 )
 from citeforge.builders.surface import SurfacePassage
 from citeforge.package.package import Package
@@ -311,8 +311,8 @@ def test_a_feature_tells_from_three_deviations() -> None:
     a variance of ¼ each; all n do: n/2 above chance, √n deviations."""
     forms = {"r": SHORT, "x": SHORT._replace(is_titled=False)}
     docs = [{"corpus-id": "r", "label": "relevant"}, {"corpus-id": "x", "label": "irrelevant"}]
-    assert find_telling({f"q{i}": docs for i in range(9)}, forms) == set()
-    assert find_telling({f"q{i}": docs for i in range(10)}, forms) == {TITLES}
+    assert find_revealing({f"q{i}": docs for i in range(9)}, forms) == set()
+    assert find_revealing({f"q{i}": docs for i in range(10)}, forms) == {TITLES}
 
 
 def test_levelling_removes_and_counts() -> None:

@@ -127,7 +127,7 @@ class LabelledPassages:
 def label_passages(
     whole: Material, kept: KeptQueries | None, workspace: Workspace, seed: int
 ) -> LabelledPassages:
-    """Judge and mine the passages of all queries but kept ones, and add the passages of those.
+    """Judge and mine passages for the queries to make anew; add the kept queries' passages.
 
     Args:
         whole: material of the build.
@@ -164,7 +164,7 @@ def label_passages(
 def _judge_and_mine(
     material: Material, kept: KeptQueries | None, workspace: Workspace, seed: int
 ) -> LabelledPassages:
-    """Judge the pool if the recipe says so, mine negatives, and drop those that filters drop.
+    """Judge a pool of passages if asked, mine negatives, and drop probably relevant ones.
 
     Args:
         material: queries to judge and mine for.
@@ -185,13 +185,13 @@ def _judge_and_mine(
 
 
 def _with_unsure(material: Material, unsure: pa.Table) -> Material:
-    """Return the material with pairs that may be relevant among the relevant ones."""
+    """Add the (query, passage) pairs of unsure relevance to a build's relevant ones."""
     both = pa.concat_tables([material.relevant, unsure]).combine_chunks()
     return replace(material, relevant=both)
 
 
 def _with_earlier_models(models: Models, earlier: Models) -> Models:
-    """Add the models that decided about kept queries, where they are others than now."""
+    """Add an earlier build's models that decided about kept queries, if they differ."""
     others = {
         role if role not in models else f"{role} of kept queries": model
         for role, model in earlier.items()
@@ -242,7 +242,7 @@ def freeze_contexts(
     seed: int,
     choose_size: Callable[[Pools, Mixture], OneSize | None] | None = None,
 ) -> FrozenContexts:
-    """Draw the context of each query for every mixture that the recipe names.
+    """Draw each query's context for every mixture (numbers of passages per label).
 
     Args:
         material: material of the build.
@@ -268,7 +268,7 @@ def freeze_contexts(
 def write_rage_tables(
     writer: PackageWriter, material: Material, frozen: FrozenContexts
 ) -> tuple[Stats, dict[str, Any]]:
-    """Write all tables of the package; return statistics and fields for the manifest.
+    """Write all tables of a RAGE package; return (statistics, fields for the manifest).
 
     Args:
         writer: writer of the package.
@@ -308,7 +308,7 @@ def write_rage_tables(
 def write_levelled(
     writer: PackageWriter, material: Material, pool: set[str] | None, features: Sequence[str]
 ) -> dict[str, str]:
-    """Write the corpus without titles or line breaks that give away labels; count changes.
+    """Write the corpus without the titles or line breaks that would reveal labels.
 
     Args:
         writer: writer of the package.
@@ -331,6 +331,6 @@ def write_levelled(
 
 
 def _libraries() -> dict[str, str]:
-    """Get the versions of the libraries that compute vectors."""
+    """Get the versions of the installed libraries that compute vectors, by name."""
     names = ("torch", "sentence-transformers", "transformers")
     return {n: version(n) for n in names if find_spec(n.replace("-", "_")) is not None}

@@ -52,13 +52,13 @@ class Exclusions:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether an exclusion rule needs the texts of passages."""
+        """Whether a rule that excludes negatives needs the texts of passages."""
         return self.mining.exclude_answers or self.mining.exclude_contained
 
-    def verdicts(
+    def classify(
         self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int8]:
-        """Classify pairs of query and passage: FINE, ANSWER (has one), PIECE (of a relevant text).
+        """Classify (query, passage) pairs: FINE, ANSWER (in it) or PIECE (of a relevant text).
 
         Args:
             rows: number of the query of each pair.
@@ -87,13 +87,13 @@ class Exclusions:
         return verdicts
 
     def _add_shingles(self, positions: set[int]) -> None:
-        """Compute and keep the runs of words (shingles) of passages at given corpus positions."""
+        """Compute and cache the word n-grams (shingles) of passages at corpus positions."""
         if new := sorted(positions - self._shingles.keys()):
             texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
             self._shingles.update(zip(new, map(shingles, texts), strict=True))
 
-    def note_dropped(self, label: str, dropped: Counter[int]) -> None:
-        """Record how many candidates each text rule dropped, zero included.
+    def count_dropped(self, label: str, dropped: Counter[int]) -> None:
+        """Count, by rule on texts, the candidates for a label that the rule dropped.
 
         Args:
             label: label that the candidates were to get.
@@ -136,7 +136,7 @@ def find_exclusions(material: Material) -> Exclusions:
 
 
 def _exclude_equal_texts(exclusions: Exclusions) -> None:
-    """Add to each query's exclusions the passages with the text of one of its relevant passages."""
+    """Exclude, for each query, passages with the same text as one of its relevant passages."""
     unique = np.unique([p for positions in exclusions.relevant for p in positions]).astype(np.int64)
     if not len(unique):
         return
@@ -155,7 +155,7 @@ def _exclude_equal_texts(exclusions: Exclusions) -> None:
 
 
 def _exclude_queries(queries: pa.Table, exclusions: Exclusions) -> None:
-    """Add to each query's exclusions the passages that have the query's own text or id."""
+    """Exclude, for each query, passages that have the query's own text or id."""
     texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
     ids = pa.concat_arrays(queries["_id"].chunks)
     for column, values, noun in (("text", texts, "text"), ("_id", ids, "id")):
@@ -166,7 +166,7 @@ def _exclude_queries(queries: pa.Table, exclusions: Exclusions) -> None:
 
 
 def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
-    """Find the corpus positions at which a column has a value: one list per value.
+    """Find the corpus positions of each value of a column: one list per value.
 
     Args:
         corpus: Parquet files.

@@ -53,7 +53,7 @@ class Form(NamedTuple):
     band: int
 
     def without(self, features: Collection[str]) -> "Form":
-        """Copy the form (title, line breaks, length, …) without the given features."""
+        """Copy a passage's form (title, line breaks, length, …) without the given features."""
         return self._replace(
             is_titled=self.is_titled and TITLES not in features,
             has_breaks=self.has_breaks and LINE_BREAKS not in features,
@@ -62,7 +62,7 @@ class Form(NamedTuple):
 
 @lru_cache(1 << 16)
 def count_differences(form: Form, other: Form, features: frozenset[str] = _ALL) -> int:
-    """Count the features in which two forms differ; lengths by the number of bands between them.
+    """Count the features (title, length, …) in which the forms of two passages differ.
 
     Args:
         form: form of a passage.
@@ -83,13 +83,13 @@ class Forms:
         passages: passage to its form.
         targets: forms for the negatives of each query, most wanted first, to be repeated in turn;
             empty where any form will do.
-        telling: features that come before shared words in the choice of near negatives, and count
+        revealing: features that come before shared words in the choice of near negatives, and count
             in that of how often passages are shown.
     """
 
     passages: Mapping[str, Form] = field(default_factory=dict)
     targets: Sequence[Sequence[Form]] = ()
-    telling: frozenset[str] = frozenset()
+    revealing: frozenset[str] = frozenset()
 
     def distance(self, row: int, slot: int, passage: str) -> int:
         """Count in how many features (title, length, …) a passage differs from the wanted form.
@@ -109,46 +109,47 @@ class Forms:
         return Forms(
             {name: form.without(features) for name, form in self.passages.items()},
             [[form.without(features) for form in targets] for targets in self.targets],
-            self.telling.difference(features),
+            self.revealing.difference(features),
         )
 
     def order(self, row: int, names: Sequence[str]) -> list[str]:
-        """Order passages so that the n-th has the n-th wanted form, or a similar one; stable.
+        """Order passages so that the n-th has a form like the n-th wanted one (title, length, …).
 
         Args:
             row: number of the query whose negatives they are to be.
             names: ids of the passages; they stay in this order where no feature tells labels.
         """
-        targets = self.targets[row] if self.targets and self.telling else ()
+        targets = self.targets[row] if self.targets and self.revealing else ()
         left, ordered = list(names), []
         for target in islice(cycle(targets), len(names)):
             best = min(
-                left, key=lambda name: count_differences(self.passages[name], target, self.telling)
+                left,
+                key=lambda name: count_differences(self.passages[name], target, self.revealing),
             )
             left.remove(best)
             ordered.append(best)
         return ordered + left
 
-    def telling_values(self, form: Form) -> tuple[object, ...]:
-        """Get the features of a passage's form that could give away its label."""
+    def revealing_values(self, form: Form) -> tuple[object, ...]:
+        """Get the values of those form features (title, …) that could reveal a passage's label."""
         coarse = form._replace(band=form.band // _BANDS)
         return tuple(
-            value for name, value in zip(FEATURES, coarse, strict=True) if name in self.telling
+            value for name, value in zip(FEATURES, coarse, strict=True) if name in self.revealing
         )
 
     def count_wanted(self, numbers: Sequence[int]) -> Counter[tuple[object, ...]]:
-        """Count wanted negatives per form (title, length, …); empty if no form gives away labels.
+        """Count the wanted negatives per form (title, …); empty if no form reveals labels.
 
         Args:
             numbers: negatives of each query.
 
         Returns:
-            Values of the telling features to the number of negatives.
+            Values of the revealing features to the number of negatives.
         """
-        if not self.telling:
+        if not self.revealing:
             return Counter()
         return Counter(
-            self.telling_values(form)
+            self.revealing_values(form)
             for targets, n in zip(self.targets, numbers, strict=False)
             for form in islice(cycle(targets), n)
         )
@@ -173,12 +174,12 @@ def find_forms(passages: pa.Table) -> dict[str, Form]:
 
 
 def _find_band(text: str) -> int:
-    """Find the band of a text's length: two bands for each doubling of its characters."""
+    """Compute the band (number) of a text's length: two bands per doubling of its length."""
     return int((1 + len(text)) ** _BANDS).bit_length()
 
 
-def find_telling(contexts: Contexts, forms: Mapping[str, Form]) -> set[str]:
-    """Find the features of form that relevant passages have more or less often than by chance.
+def find_revealing(contexts: Contexts, forms: Mapping[str, Form]) -> set[str]:
+    """Find the form features whose share among relevant passages is not as by chance.
 
     Args:
         contexts: passages and labels that each query shows.
@@ -198,7 +199,7 @@ def find_telling(contexts: Contexts, forms: Mapping[str, Form]) -> set[str]:
 
 
 def _compute_excess(contexts: Contexts, having: Collection[str]) -> float:
-    """Compute how far relevant passages have a feature more often than chance, in deviations.
+    """Compute the z score of how often relevant passages have a feature, against chance.
 
     In each context the number of relevant passages that have it is hypergeometric by chance.
 
@@ -226,11 +227,11 @@ class Levelling:
     """
 
     def __init__(self, features: Collection[str]) -> None:
-        """Set what is removed: TITLES, LINE_BREAKS, or both."""
+        """Set the features to remove from all passages: TITLES, LINE_BREAKS, or both."""
         self.changed = dict.fromkeys(features, 0)
 
     def level(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Remove titles or line breaks, which give away labels, from passages; count changes."""
+        """Remove the titles or line breaks of passages (schema CORPUS), and count changes."""
         title, text = batch["title"], batch["text"]
         if TITLES in self.changed:
             self.changed[TITLES] += pc.sum(pc.not_equal(title, "")).as_py() or 0

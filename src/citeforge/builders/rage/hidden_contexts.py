@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from citeforge.builders.rage.exclusions import find_exclusions
-from citeforge.builders.rage.form import LEVELLED, Form, Forms, find_forms, find_telling
+from citeforge.builders.rage.form import LEVELLED, Form, Forms, find_forms, find_revealing
 from citeforge.builders.rage.hidden_negatives import (
     Candidates,
     Chosen,
@@ -52,7 +52,7 @@ def freeze_hidden(
     mixture: Mixture,
     seed: int,
 ) -> HiddenContexts:
-    """Choose the contexts of all queries so that they do not reveal which passages are relevant.
+    """Choose contexts of all queries that do not reveal which passages are relevant.
 
     Args:
         material: material of the build; its counts are updated.
@@ -75,10 +75,10 @@ def freeze_hidden(
         chosen, contexts = _draw_contexts(
             mixture, pools.query_ids, candidates, seed, refused, forms
         )
-        telling = find_telling(contexts, forms.passages)
-        if telling - forms.telling:
-            forms = replace(forms, telling=forms.telling | telling)
-        elif removable := telling.intersection(LEVELLED):
+        revealing = find_revealing(contexts, forms.passages)
+        if revealing - forms.revealing:
+            forms = replace(forms, revealing=forms.revealing | revealing)
+        elif removable := revealing.intersection(LEVELLED):
             levelled |= removable
             forms = forms.without(levelled)
         else:
@@ -113,7 +113,7 @@ def _draw_contexts(
     refused: "_Refusals",
     forms: Forms,
 ) -> tuple[Chosen, Contexts]:
-    """Choose the negatives of all queries, and draw the orders of their contexts.
+    """Choose the negatives of all queries, and draw their contexts: return (chosen, contexts).
 
     Args:
         mixture: how many passages of each label.
@@ -154,7 +154,7 @@ def _find_short(contexts: Contexts, mixture: Mixture) -> dict[str, dict[str, int
 
 
 def _read_candidates(material: Material, pools: Pools) -> pa.Table:
-    """Read all passages in the pools of some query (schema CORPUS)."""
+    """Read all passages that are in some query's pool (schema CORPUS)."""
     names = {p for of_query in pools.by_label.values() for ids in of_query.values() for p in ids}
     wanted = pa.array(sorted(names), pa.string())
     batches = iter_batches(material.corpus, schema=CORPUS)
@@ -168,7 +168,7 @@ def _choose_forms(
     passages: dict[str, Form],
     seed: int,
 ) -> Forms:
-    """Choose the forms (title, length, …) of each query's negatives: those of relevant passages.
+    """Choose each query's wanted forms (title, …) of negatives: its relevant passages' forms.
 
     Args:
         pools: queries, in order.
@@ -222,7 +222,7 @@ def _collect_candidates(
 def _put_chosen_first(
     drawn: dict[str, list[str]], chosen: Sequence[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Put chosen irrelevant passages before drawn ones, as many as the longer of both lists has.
+    """Put a query's shown irrelevant passages before its drawn ones, up to the longer list.
 
     Args:
         drawn: query to the irrelevant passages that were drawn for it.
@@ -252,13 +252,13 @@ class _Refusals:
         self._position: dict[str, int] = {}
 
     def __call__(self, pairs: Pairs) -> Pairs:
-        """Select pairs (number of a query, passage) that must not count as irrelevant."""
+        """Select, of (query number, passage) pairs, those that must not be shown as irrelevant."""
         ids, exclusions = self._material.ids, self._exclusions
         ordered = sorted(pairs)
         self._locate({passage for _, passage in ordered})
         rows = np.array([row for row, _ in ordered], np.int64)
         positions = np.array([self._position[p] for _, p in ordered], np.int64)
-        bad = exclusions.verdicts(rows, positions) != 0
+        bad = exclusions.classify(rows, positions) != 0
         refused = {
             (row, p)
             for (row, p), is_bad in zip(ordered, bad.tolist(), strict=True)
@@ -274,7 +274,7 @@ class _Refusals:
         return refused | {(row, p) for row, p in ordered if (ids[row], p) not in there}
 
     def _locate(self, passages: set[str]) -> None:
-        """Look up and keep the corpus positions of passages."""
+        """Look up and cache the corpus positions of passages by id."""
         new = sorted(passages - self._position.keys())
         if new:
             positions, indices = find_rows(self._material.corpus, "_id", pa.array(new, pa.string()))

@@ -78,7 +78,7 @@ class Chosen:
 
 
 def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Compute how many seemingly relevant (near) candidates each query needs in hidden contexts.
+    """Compute how many seemingly relevant (near) candidates to mine for each query.
 
     Args:
         recipe: recipe of the build.
@@ -126,7 +126,7 @@ def choose_negatives(
     refused: Refused,
     forms: Forms | None = None,
 ) -> Chosen:
-    """Choose the negatives of all queries together, so that passages are shown equally often.
+    """Choose all queries' negatives together, so that all passages are shown equally often.
 
     That number of repeats is taken with which most slots can be filled by the rules; of several,
     that with most passages of the forms that are wanted, and of these the smallest.
@@ -186,7 +186,7 @@ class _Plan:
     _users: dict[str, dict[int, None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Assign seemingly relevant negatives to queries; admit others for the slots left."""
+        """Assign near negatives to queries; plan further passages for the remaining slots."""
         self.left = self.size * len(self.queries) - self.repeats * self.weights.total()
         self.rest = {p: (self.repeats - 1) * w for p, w in self.weights.items()}
         self.chosen = [{} for _ in self.queries]
@@ -201,7 +201,7 @@ class _Plan:
                 self._admit(passage, self.left)
 
     def _put_missing_forms_first(self, passages: list[str]) -> list[str]:
-        """Put passages first whose form (title, length, …) too few of the planned passages have.
+        """Put passages first whose form (title, …) is still missing among the planned ones.
 
         Each one that comes first counts ``repeats`` times, for it will be shown so often.
         """
@@ -210,7 +210,7 @@ class _Plan:
         for passage in passages:
             if passage in self.rest or passage not in self.forms.passages:
                 continue
-            kind = self.forms.telling_values(self.forms.passages[passage])
+            kind = self.forms.revealing_values(self.forms.passages[passage])
             if wanted[kind] > 0:
                 wanted[kind] -= self.repeats
                 first.append(passage)
@@ -224,7 +224,7 @@ class _Plan:
         if missing:
             near = Counter(p for of_query in self.chosen for p in of_query)
             for passage, number in (near + Counter(self.rest)).items():
-                missing[forms.telling_values(forms.passages[passage])] -= number
+                missing[forms.revealing_values(forms.passages[passage])] -= number
         return missing
 
     @property
@@ -243,7 +243,7 @@ class _Plan:
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
     def _admit(self, passage: str, most: int) -> bool:
-        """Plan how often a non-relevant passage is shown: as often as a relevant one.
+        """Plan how often a passage is shown, like a relevant one; return whether slots are left.
 
         Args:
             passage: id of the passage.
@@ -268,7 +268,7 @@ class _Plan:
         self._users.setdefault(passage, {})[row] = None
 
     def _assign_in_turns(self) -> None:
-        """Assign seemingly relevant negatives in turns: each query's nearest, then its second.
+        """Assign near negatives to queries in turns: each query's nearest, then its second.
 
         Relevant passages have the first slots of their query, so that the nearest negatives are
         there as often as relevant passages would be.
@@ -288,7 +288,7 @@ class _Plan:
                     self._assign(row, passage)
 
     def _free_candidate(self, row: int) -> bool:
-        """Find one more near negative for a query by exchanges with other queries.
+        """Find one more near negative for a query by exchanges; return whether there was one.
 
         Args:
             row: number of the query.
@@ -318,7 +318,7 @@ class _Plan:
     def _reassign_along(
         self, row: int, passage: str, came_from: dict[str, int], gives: dict[int, str]
     ) -> None:
-        """Reassign near negatives along a chain of exchanges, from its end back to the query.
+        """Reassign near negatives along a chain of exchanges that ends at a query.
 
         Args:
             row: number of the query that gets one more.
@@ -349,7 +349,7 @@ class _Deal:
     """
 
     def __init__(self, plan: _Plan) -> None:
-        """Deal out what the plan still shows, in random order."""
+        """Deal out the planned far passages to the open slots of contexts, in random order."""
         queries = plan.queries
         self.plan = plan
         self.dealt = [p for p, number in plan.rest.items() for _ in range(number)]
@@ -364,11 +364,11 @@ class _Deal:
         self.barred: Pairs = set()
 
     def pairs(self) -> Pairs:
-        """Return the pairs of a query's number and a passage that is dealt to it."""
+        """Return the (query number, far passage) pairs as dealt out now."""
         return set(zip(self.slots[: self.n], self.dealt[: self.n], strict=True))
 
     def fits(self, slot: int) -> bool:
-        """Whether the passage planned for a place in a query's context may be shown there."""
+        """Whether the passage dealt to a slot of a query's context may be shown there."""
         row, passage = self.slots[slot], self.dealt[slot]
         mine = self.dealt[self.ends[row] : min(self.ends[row + 1], self.n)]
         return (
@@ -378,14 +378,14 @@ class _Deal:
         )  # fmt: skip
 
     def count_differences(self, slot: int, passage: str) -> int:
-        """Count the features in which a passage differs from the form wanted in its place."""
+        """Count the features (title, …) in which a passage differs from a slot's wanted form."""
         if slot >= self.n:
             return 0
         row, plan = self.slots[slot], self.plan
         return plan.forms.distance(row, len(plan.chosen[row]) + slot - self.ends[row], passage)
 
     def exchange(self, slot: int) -> None:
-        """Exchange a passage that must not be shown, or has a wrong form, for a better one."""
+        """Exchange a slot's passage, if forbidden or of a wrong form, with another slot's."""
         dealt = self.dealt
         is_wrong, before = not self.fits(slot), self.count_differences(slot, dealt[slot])
         for _ in range(_ROUNDS):
@@ -403,7 +403,7 @@ class _Deal:
 
 
 def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
-    """Choose the irrelevant (far) passages of each query; count those not shown as planned.
+    """Choose each query's irrelevant (far) passages: (passages per query, number off plan).
 
     What is still to be shown is dealt out, and exchanged between queries until all may have what
     they got.

@@ -70,7 +70,7 @@ def _prefix_ids(source: Source, prefix: str) -> Iterator[pa.RecordBatch]:
 def _find_overlap(
     first: list[Path], extra: Iterator[pa.RecordBatch], advance: Advance
 ) -> dict[str, SharedPassage]:
-    """Find the passages of the other corpus whose id the first one has, too.
+    """Map each id that is in both corpora to the second corpus's passage.
 
     Ids are compared by 64-bit hashes, 8 bytes each, and those that agree by their letters.
 
@@ -108,7 +108,7 @@ def _merge(
     shared: dict[str, SharedPassage],
     extra: Source,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the passages of two corpora; those in both once, with a title if either has one.
+    """Stream the passages of two corpora; shared ids once, with a title if either has one.
 
     Args:
         first: Parquet files of the first corpus.
@@ -130,7 +130,7 @@ def _fill_titles(
     shared: dict[str, SharedPassage],
     extra: Source,
 ) -> pa.RecordBatch:
-    """Fill empty titles of passages in both corpora with those of the other corpus.
+    """Fill the empty titles of passages with those that a second corpus has for their ids.
 
     Args:
         batch: passages of the first corpus.

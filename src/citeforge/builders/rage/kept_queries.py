@@ -66,7 +66,7 @@ class KeptQueries:
         return rows_with(self.old.cosines, "query-id", self.ids).cast(COSINES)
 
     def leave_out(self, material: Material) -> Material:
-        """Return the material of the queries that are to be mined and judged anew."""
+        """Return a build's queries, gold and judgements without the kept queries."""
         others = [query for query in material.ids if query not in self.ids]
         return replace(
             material,
@@ -76,7 +76,7 @@ class KeptQueries:
         )
 
     def join_mappings(self, query_ids: Sequence[str], made: Mappings) -> Mappings:
-        """Join the kept rows of each label with those that were made.
+        """Join the kept rows of each relevance label with the newly made ones.
 
         Negatives are in the order of the queries. Judgements have no such order: kept ones come
         first, so that a build which keeps all queries equals the earlier one.
@@ -99,7 +99,7 @@ class KeptQueries:
     def select_labels(
         self, labels: Iterable[LocatedLabel], counts: dict[str, int]
     ) -> Iterator[LocatedLabel]:
-        """Yield the labels of people that still hold for queries which are judged anew.
+        """Yield human labels that are still valid for queries to judge anew; count the others.
 
         Those of kept queries are in the earlier package. Those of passages that changed, and of
         queries that are gone, are left out and counted.
@@ -123,7 +123,7 @@ class KeptQueries:
             counts["labels_of_changed_passages"] = n_outdated
 
     def require_same_contexts(self, contexts: Mapping[str, Contexts]) -> None:
-        """Raise an error if a kept query would be shown something else than in the old package.
+        """Raise an error if a kept query's new context differs from the old package's.
 
         Args:
             contexts: context set to the passages of each query.
@@ -144,7 +144,7 @@ class KeptQueries:
 
 
 def open_kept(recipe: RageRecipe, config: Mapping[str, object]) -> Package | None:
-    """Open the package that a build keeps queries of; None if the recipe names none.
+    """Open the earlier package whose unchanged queries a build keeps; None without one.
 
     Args:
         recipe: recipe of the build.
@@ -178,12 +178,12 @@ def open_kept(recipe: RageRecipe, config: Mapping[str, object]) -> Package | Non
 
 
 def _without_file(value: object) -> object:
-    """Replace the name of a file of rankings, which are of one corpus, by what it is."""
+    """Replace a ``run:FILE`` value by ``run:``, as rankings belong to one corpus; keep others."""
     return "run:" if isinstance(value, str) and value.startswith("run:") else value
 
 
 def find_kept(material: Material, old: Package, judged: pa.Table) -> KeptQueries:
-    """Find the queries that are as in an earlier package, and count the others by reason.
+    """Find queries unchanged since an earlier package, and count the others by reason.
 
     A query is kept if its text, gold and judgements, and title and text of all its labelled
     passages, are equal.
@@ -239,7 +239,7 @@ def find_kept(material: Material, old: Package, judged: pa.Table) -> KeptQueries
 
 
 def _find_changed_passages(material: Material, old: Package, tables: Mappings) -> frozenset[str]:
-    """Find passages of an earlier package that changed or are missing from the corpus.
+    """Find labelled passages of an earlier package that the new corpus lacks or changes.
 
     Args:
         material: material of the build.
@@ -263,7 +263,7 @@ def _find_changed_passages(material: Material, old: Package, tables: Mappings) -
 
 
 def _list_changes(old: RowDigests, new: RowDigests) -> set[str]:
-    """List the keys of rows that are not equal in two tables, or only in one of them."""
+    """List the keys of rows that differ between two tables or are only in one of them."""
     changes = compare_rows("rows", old, new)
     differing = [name for names in changes.changed.values() for name in names]
     return {*changes.added, *changes.removed, *differing}
@@ -282,7 +282,7 @@ def _find_other_gold(material: Material, old: Package) -> set[str]:
 
 
 def _find_other_judgements(material: Material, tables: Mappings, judged: pa.Table) -> set[str]:
-    """Find the queries about which people judge otherwise than an earlier package says.
+    """Find the queries whose human judgements differ from an earlier package's labels.
 
     With a judge of the pool, its judgements are in the package, too: what people judge must agree
     with it. Without one, the judgements must be the same.

@@ -53,7 +53,7 @@ class Material:
         return list(self.queries["_id"].to_pylist())
 
     def locate(self, mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
-        """Find a mapping's passages in the corpus: (rows that have one, position per row or −1)."""
+        """Find (mapping rows with a known passage, corpus position per row or −1 if unknown)."""
         ids = mapping["corpus-id"].unique()
         positions, indices = find_rows(self.corpus, "_id", ids)
         where = np.full(len(ids), -1, np.int64)
@@ -63,11 +63,11 @@ class Material:
 
     @cached_property
     def relevant_positions(self) -> np.ndarray:
-        """Corpus position of each row of ``relevant``, or −1."""
+        """Corpus position of each row of relevant passages; −1 if the passage is unknown."""
         return self.locate(self.relevant)[1]
 
     def refuse_dangling(self, mapping: pa.Table, rows: np.ndarray) -> None:
-        """Raise the error of a row with an unknown passage, unless the recipe skips such rows.
+        """Raise an error for rows with unknown passages, unless the recipe skips them.
 
         Args:
             mapping: (query, passage) pairs, schema MAPPING.
@@ -93,7 +93,7 @@ class Material:
 
 
 def read_material(sources: RageSources, workspace: Workspace) -> Material:
-    """Read and sample queries and judgements, and write the corpus or reuse a written one.
+    """Read and sample queries and judgements; write the corpus, or reuse a finished one.
 
     Raises:
         InputError: a source is at fault; no queries, or some without a relevant passage.
@@ -117,7 +117,7 @@ def read_material(sources: RageSources, workspace: Workspace) -> Material:
 
 
 def drop_dangling(material: Material) -> Material:
-    """Drop and count judgements of passages that the corpus lacks, if the recipe allows them.
+    """Drop and count judgements of passages that are not in the corpus, if allowed.
 
     Raises:
         InputError: it does not; or a query has no other relevant passage and must have one.
@@ -137,7 +137,7 @@ def drop_dangling(material: Material) -> Material:
 def _require_relevant(
     queries: pa.Table, relevant: pa.Table, counts: dict[str, int], recipe: RageRecipe
 ) -> None:
-    """Refuse queries without a relevant passage, or count them if the recipe allows them.
+    """Raise an error for queries without relevant passages, or count them if allowed.
 
     Args:
         queries: schema QUERIES.
@@ -165,7 +165,7 @@ def _require_relevant(
 
 
 def _write_or_reuse_corpus(sources: RageSources, workspace: Workspace) -> list[SourceInfo]:
-    """Write the corpus, or reuse that of a finished stage; return the provenance."""
+    """Write the corpus, or reuse a finished one; return the sources' provenance."""
     infos, recipe = sources.infos(), sources.recipe
     key = {
         "sources": [[i.spec, i.files, i.revision] for i in infos],

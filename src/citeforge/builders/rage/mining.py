@@ -41,7 +41,7 @@ class Negative:
 
 
 def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Negative]]:
-    """Take the best ranked non-relevant passages of every query from given rankings.
+    """Take each query's best ranked allowed passages from given rankings as negatives.
 
     Args:
         rankings: rankings of all queries, in the order of ``exclusions``; passages of the corpus.
@@ -73,7 +73,7 @@ def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Negativ
         for one in islice(following, number)
     ]:
         rows = np.array([row for row, _ in block], np.int64)
-        verdicts = exclusions.verdicts(rows, np.array([m.position for _, m in block], np.int64))
+        verdicts = exclusions.classify(rows, np.array([m.position for _, m in block], np.int64))
         for (row, one), verdict in zip(block, verdicts.tolist(), strict=True):
             if len(best[row]) == number:
                 continue
@@ -81,7 +81,7 @@ def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Negativ
                 best[row].append(one)
             else:
                 dropped[verdict] += 1
-    exclusions.note_dropped(SEEMINGLY_RELEVANT, dropped)
+    exclusions.count_dropped(SEEMINGLY_RELEVANT, dropped)
     return best
 
 
@@ -140,7 +140,7 @@ class SeeminglyRelevant:
         exclusions: Exclusions,
         n_wanted: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Prepare to mine ``n_wanted`` near passages for each query, except excluded ones.
+        """Prepare to mine ``n_wanted`` nearest passages per query, except excluded ones.
 
         Args:
             search: search over the corpus, with the queries set.
@@ -182,7 +182,7 @@ class SeeminglyRelevant:
     def _mine_queries(
         self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _MinedQuery]
     ) -> list[int]:
-        """Select the negatives of some queries among their k nearest passages.
+        """Mine some queries' negatives among their k nearest; return queries that need more.
 
         Args:
             rows: numbers of the queries.
@@ -229,7 +229,7 @@ class SeeminglyRelevant:
         ]
 
     def _pair_up(self, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]) -> _Pairs:
-        """Pair queries with their candidates, except excluded passages.
+        """Pair queries with their candidate passages, except excluded ones, in columns.
 
         Args:
             rows: numbers of the queries.
@@ -243,12 +243,12 @@ class SeeminglyRelevant:
             if position not in forbidden[row]
         ]
         pair_rows, positions = np.array(pairs, np.int64).reshape(-1, 2).T
-        verdicts = self.exclusions.verdicts(pair_rows, positions)
+        verdicts = self.exclusions.classify(pair_rows, positions)
         _, id_ranks = read_ids_and_ranks(self.exclusions.corpus, positions)
         return _Pairs(pair_rows, positions, id_ranks, verdicts)
 
     def _score_limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
-        """Compute the highest allowed score of negatives, by option such as ``--margin``.
+        """Compute, per option such as ``--margin``, bounds of the highest allowed cosine.
 
         Args:
             rows: numbers of the queries.
@@ -289,7 +289,7 @@ class SeeminglyRelevant:
         bounds: Floats,
         limits: dict[str, tuple[float, float]],
     ) -> _MinedQuery:
-        """Select one query's negatives among its candidates, and list uncertain candidates.
+        """Select one query's negatives; also list candidates with too imprecise cosines.
 
         Args:
             n_wanted: how many to select.

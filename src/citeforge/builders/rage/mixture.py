@@ -68,7 +68,7 @@ class OneSize:
 def freeze(
     pools: Pools, mixture: Mixture, seed: int, one_size: OneSize | None = None
 ) -> tuple[Contexts, ContextSet]:
-    """Draw the passages of each query's context by a mixture; describe the context set.
+    """Draw each query's context by a mixture; return (contexts, description for the manifest).
 
     Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
     query id). Too few of a label is recorded, and filled from another label for ``one_size`` alone;
@@ -129,7 +129,7 @@ def _draw_filling(
     seed: int,
     one_size: OneSize,
 ) -> list[dict[str, str]]:
-    """Draw negatives for the empty slots of a query's context, preferring the mixture's labels.
+    """Draw negatives for a context's empty slots, preferring labels of the mixture.
 
     Args:
         pools: passages of all queries by label.
@@ -174,7 +174,7 @@ def too_few_error(query: str, n_found: int, mixture: Mixture, size: int) -> Inpu
 
 
 def short_mappings(pools: Pools, mining: Mining) -> dict[str, dict[str, int]]:
-    """Find queries with fewer negatives than asked: query to label to the number found."""
+    """Find queries with too few negatives: query to label to number found."""
     short: dict[str, dict[str, int]] = {}
     sizes = {IRRELEVANT: mining.irrelevant, SEEMINGLY_RELEVANT: mining.seemingly_relevant}
     for label, number in sizes.items():

@@ -74,7 +74,7 @@ class MadeMappings:
 
 
 def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> MadeMappings:
-    """Map queries to relevant, mined and randomly drawn passages, or take the source's mappings.
+    """Make tables of relevant, mined and random passages, or take the source's own.
 
     Args:
         material: material of the build.
@@ -108,7 +108,7 @@ def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> M
 
 
 def read_unsure(material: Material) -> pa.Table:
-    """Read the source's passages that may be relevant, of the build's queries (schema MAPPING).
+    """Read the source's pairs of unsure relevance for the build's queries (schema MAPPING).
 
     Raises:
         InputError: they name passages that there are not.
@@ -120,7 +120,7 @@ def read_unsure(material: Material) -> pa.Table:
 def _locate_rows(
     material: Material, label: str, table: pa.Table
 ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Locate a source's rows of a label for the build's queries; count those of unknown passages.
+    """Find a source's rows for the build's queries, and their passages' corpus positions.
 
     Returns:
         Rows of known passages, and the position of each row's passage; negative if unknown.
@@ -140,7 +140,7 @@ def _locate_rows(
 def _add_source_mappings(
     material: Material, from_source: dict[str, pa.Table], draw_seed: int
 ) -> dict[str, pa.Table]:
-    """Take each query's labelled passages from the source; draw irrelevant ones if it has none.
+    """Take queries' labelled passages from the source; draw irrelevant ones if it has none.
 
     What the source labels is never drawn. Rows of unknown passages are an error or, with
     ``--skip-dangling``, counted.
@@ -171,7 +171,7 @@ def _add_source_mappings(
 
 
 def _choose_miner(material: Material) -> tuple[Models, Rankings | None]:
-    """Identify the model that proposes negatives; also return rankings if it is a retriever.
+    """Choose what proposes negatives: (its identity by role, rankings or None for vectors).
 
     Returns:
         (role to identity of the model, rankings of all queries or None for an embedder).
@@ -189,7 +189,7 @@ def _choose_miner(material: Material) -> tuple[Models, Rankings | None]:
 
 
 def _mining_key(material: Material, models: Models) -> dict[str, Any]:
-    """Collect everything that mined negatives depend on, to notice when they must be mined anew."""
+    """Collect all that mined negatives depend on, as key of the stored build stage."""
     recipe, vectors = material.recipe, material.sources.vectors
     return {
         "vectors": None if vectors is None else [v.sha256 for v in vectors],
@@ -211,7 +211,7 @@ def _mine_and_draw(
     rankings: Rankings | None,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw each query's negatives, and write them into the stage ``mapping``.
+    """Mine and draw each query's negatives into a build stage: (files, stage's results).
 
     Args:
         material: material of the build.
@@ -238,7 +238,7 @@ def _mine_and_draw(
         with_cosines = miner.mine()
         # Known digits of cosines depend on the processor, so they are in a table of their own.
         mined = [[Negative(one.position) for one in row] for row in with_cosines]
-        exclusions.note_dropped(SEEMINGLY_RELEVANT, miner.dropped)
+        exclusions.count_dropped(SEEMINGLY_RELEVANT, miner.dropped)
         for option, n in miner.above.items():
             counts[count_key("candidates_above", option)] = n
         counts |= count_easy_negatives(search, exclusions.relevant, with_cosines, recipe.seed)
@@ -282,7 +282,7 @@ def draw_irrelevant(
         sizes = [len(positions) for positions in candidates]
         rows = np.repeat(np.array(open_rows, np.int64), sizes)
         positions = np.array([p for of_query in candidates for p in of_query], np.int64)
-        verdicts = np.split(exclusions.verdicts(rows, positions), np.cumsum(sizes)[:-1])
+        verdicts = np.split(exclusions.classify(rows, positions), np.cumsum(sizes)[:-1])
         still_open = []
         for row, of_query, verdict in zip(open_rows, candidates, verdicts, strict=True):
             fitting = [Negative(p) for p, v in zip(of_query, verdict, strict=True) if v == FINE]
@@ -293,12 +293,12 @@ def draw_irrelevant(
                 dropped.update(verdict[verdict != FINE].tolist())
         open_rows = still_open
         ask *= 4
-    exclusions.note_dropped(IRRELEVANT, dropped)
+    exclusions.count_dropped(IRRELEVANT, dropped)
     return drawn
 
 
 def open_search(material: Material, workspace: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
-    """Open the vector search over the corpus; also describe how its vectors are computed.
+    """Open the vector search over the corpus: (search, how its vectors are computed).
 
     Args:
         material: material of the build; the number of shortened queries is counted.
@@ -352,7 +352,7 @@ def _search_given_vectors(
 
 
 def _count_refined(search: CertainSearch) -> dict[str, Any]:
-    """Report error bounds of cosines, and how many passages were embedded more precisely.
+    """Report error bounds of cosines, and numbers of passages embedded more precisely.
 
     Args:
         search: search that has been made, with vectors of one to three precisions.
@@ -401,7 +401,7 @@ def mapping_table(
 def _with_passage_ids(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
 ) -> Iterator[tuple[str, str, Negative]]:
-    """Look up the passage ids of negatives: yield (query id, passage id, negative), by query.
+    """Yield (query id, passage id, negative) for each query's negatives (corpus positions).
 
     Args:
         corpus: Parquet files.
@@ -419,7 +419,7 @@ def count_easy_negatives(
     mined: Sequence[Sequence[Negative]],
     seed: int,
 ) -> dict[str, int]:
-    """Count negatives whose cosine is nearer to random passages' than to relevant ones'.
+    """Count negatives with a cosine nearer to random passages than to relevant ones.
 
     The level of random passages is the median over a draw of the corpus, that of relevant ones
     their mean, both for the same query. Queries without relevant or mined passages do not count.

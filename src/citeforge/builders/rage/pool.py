@@ -73,14 +73,14 @@ class _Pool:
     controls: dict[str, list[PairKey]]
 
     def pairs(self) -> list[PairKey]:
-        """List all pairs, each once."""
+        """List the pairs to judge (ranked ones and controls), each once."""
         return list(dict.fromkeys([*self.ranked, *(p for c in self.controls.values() for p in c)]))
 
 
 def judge_pool(
     material: Material, judge: PoolJudge, workspace: Workspace, kept: KeptQueries | None = None
 ) -> Pooled:
-    """Let a judge grade a pool of passages for each query; leave out queries without relevant ones.
+    """Let a judge grade a pool of passages per query; drop queries without relevant ones.
 
     People's judgements stay as they are, and their labels correct those of the judge.
 
@@ -101,7 +101,7 @@ def judge_pool(
         run = run.model_copy(update={"compute": "fp32"})
         material = replace(material, sources=replace(material.sources, run=run))
     people = _judged_by_people(material)
-    pool = _collect(material, workspace, people)
+    pool = _collect_pool(material, workspace, people)
     keys = pool.pairs()
     grades = dict(zip(keys, judge.grade(_read_pairs(material, keys)), strict=True))
     least = judge.relevant_from
@@ -121,10 +121,12 @@ def judge_pool(
         if is_relevant:
             relevant[key] = _BY_PEOPLE
     material.counts["pool_passages_unsure"] = len(open_keys)
-    labelled = _table(material, relevant)
+    labelled = _make_mapping(material, relevant)
     judged = pa.concat_tables([material.relevant, labelled]).combine_chunks()
-    unsure = _table(material, {key: grades[key] for key in open_keys})
-    answerable = _drop_queries(replace(material, relevant=judged), is_rest=kept is not None)
+    unsure = _make_mapping(material, {key: grades[key] for key in open_keys})
+    answerable = _drop_queries(
+        replace(material, relevant=judged), has_other_queries=kept is not None
+    )
     unsure = rows_with(unsure, "query-id", answerable.queries["_id"]).combine_chunks()
     stats: Stats = {"pool_grades": _count_grades(found.values())}
     for control, pairs in pool.controls.items():
@@ -138,7 +140,7 @@ def judge_pool(
 
 
 def _judged_by_people(material: Material) -> dict[PairKey, bool]:
-    """Map the pairs that people judged to whether the passage is relevant."""
+    """Map the (query, corpus position) pairs that people judged to whether they are relevant."""
     source = material.sources.source
     assert isinstance(source, JudgedSource)
     queries = set(material.ids)
@@ -158,7 +160,7 @@ def _judged_by_people(material: Material) -> dict[PairKey, bool]:
 def _read_labels(
     material: Material, people: Mapping[PairKey, bool], kept: KeptQueries | None
 ) -> dict[PairKey, bool]:
-    """Map the pairs that people labelled to whether the passage is relevant; count them.
+    """Map (query, corpus position) pairs of label files to whether they are relevant.
 
     Pairs that the source judges alike are left out.
 
@@ -198,8 +200,10 @@ def _read_labels(
     return found
 
 
-def _collect(material: Material, workspace: Workspace, people: Mapping[PairKey, bool]) -> _Pool:
-    """Collect the pairs to judge: nearest passages by BM25 and vectors, and controls.
+def _collect_pool(
+    material: Material, workspace: Workspace, people: Mapping[PairKey, bool]
+) -> _Pool:
+    """Collect the pairs to judge: passages nearest by BM25 and vectors, and controls.
 
     Args:
         material: material of the build.
@@ -236,7 +240,7 @@ def _collect(material: Material, workspace: Workspace, people: Mapping[PairKey, 
 
 
 def _read_pairs(material: Material, keys: Iterable[PairKey]) -> list[PoolPair]:
-    """Read the texts of pairs."""
+    """Read the question and passage texts of (query, corpus position) pairs."""
     listed = list(keys)
     positions = np.unique(np.array([position for _, position in listed], np.int64))
     read = take_rows(material.corpus, positions, ["title", "text"])
@@ -245,8 +249,8 @@ def _read_pairs(material: Material, keys: Iterable[PairKey]) -> list[PoolPair]:
     return [PoolPair(questions[query], *passages[position]) for query, position in listed]
 
 
-def _table(material: Material, grades: Mapping[PairKey, float | None]) -> pa.Table:
-    """Make a mapping of pairs with their grades as scores, in the order of the queries."""
+def _make_mapping(material: Material, grades: Mapping[PairKey, float | None]) -> pa.Table:
+    """Make a MAPPING table of (query, corpus position) pairs, with grades as scores."""
     positions = np.unique(np.array([position for _, position in grades], np.int64))
     names = take_rows(material.corpus, positions, ["_id"])["_id"].to_pylist()
     ids = dict(zip(positions.tolist(), names, strict=True))
@@ -254,19 +258,19 @@ def _table(material: Material, grades: Mapping[PairKey, float | None]) -> pa.Tab
     return table_of(rows, MAPPING)
 
 
-def _drop_queries(material: Material, is_rest: bool) -> Material:
+def _drop_queries(material: Material, has_other_queries: bool) -> Material:
     """Leave out, and count, queries without a relevant passage, unless the recipe keeps them.
 
     Args:
         material: material of the queries that were judged.
-        is_rest: whether the build has other queries, so that none of these may be left.
+        has_other_queries: whether the build has other queries, so that none of these may be left.
 
     Raises:
         InputError: no query is left.
     """
     with_relevant = rows_with(material.queries, "_id", material.relevant["query-id"])
     n_without = material.queries.num_rows - with_relevant.num_rows
-    if with_relevant.num_rows == 0 and not is_rest:
+    if with_relevant.num_rows == 0 and not has_other_queries:
         raise InputError(
             "the judge found no relevant passage for any query", path=material.recipe.source,
             allowed="a greater --pool-depth, a lower --relevant-from, or another --judge-pool",
@@ -289,7 +293,7 @@ def _drop_queries(material: Material, is_rest: bool) -> Material:
 
 
 def _count_grades(grades: Iterable[float | None]) -> dict[str, int]:
-    """Count the pairs of each grade, in order; failures last."""
+    """Count the (query, passage) pairs of each grade, in order; failures (``none``) last."""
     counts = Counter(grades)
     known = sorted(g for g in counts if g is not None)
     named = {f"{grade:g}": counts[grade] for grade in known}

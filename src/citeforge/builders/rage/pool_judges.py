@@ -47,11 +47,11 @@ class PoolJudge(Protocol):
     relevant_from: float
 
     def identity(self) -> dict[str, Any]:
-        """Describe everything that a grade depends on besides the pair and the prompts."""
+        """Describe the judge for the manifest: all that grades depend on besides the prompts."""
         ...
 
     def grade(self, pairs: Sequence[PoolPair]) -> list[float | None]:
-        """Grade each pair; None where the judge failed."""
+        """Grade the relevance of each (question, passage) pair; None where the judge failed."""
         ...
 
 
@@ -64,7 +64,7 @@ class LlmPoolJudge:
     llm: OpenAiLlm | None
 
     def __init__(self, llm: OpenAiLlm, relevant_from: int) -> None:
-        """Set up an LLM as judge, with the least grade of relevant passages."""
+        """Set the LLM that grades relevance, and the least grade of a relevant passage."""
         self.llm, self._llm, self.relevant_from = llm, llm, float(relevant_from)
         self._template = writer_prompt("rage/grade")
         self.prompts: Mapping[str, str] = {_GRADE: self._template.sha256}
@@ -74,7 +74,7 @@ class LlmPoolJudge:
         return self._llm.identity()
 
     def grade(self, pairs: Sequence[PoolPair]) -> list[float | None]:
-        """Ask the LLM about each pair; None for no grade in three replies. Equal pairs cost once.
+        """Ask the LLM for each pair's relevance grade; None without a grade in three replies.
 
         A dry run notes the calls, and has no grades.
         """
@@ -95,7 +95,7 @@ class LlmPoolJudge:
         return grades
 
     def to_grade(self, pair: PoolPair, attempt: int = 0) -> Request:
-        """Make the request to grade a pair."""
+        """Make the LLM request to grade the relevance of a (question, passage) pair."""
         values = {"question": pair.question, "passage": premise_of(pair.title, pair.text)}
         member = {"type": "integer", "enum": list(_GRADES)}
         params = {
@@ -106,7 +106,7 @@ class LlmPoolJudge:
 
 
 def _read_grade(result: Result) -> float | None:
-    """Read the grade of a reply; None if the call failed, or the reply has none or two."""
+    """Read the grade in an LLM's reply; None for a failed call, no grade, or two grades."""
     if not isinstance(result, LlmReply):
         return None
     found = read_field(result.text, _GRADE, _GRADES)
@@ -114,7 +114,7 @@ def _read_grade(result: Result) -> float | None:
 
 
 def _may_be_repeated(result: Result) -> bool:
-    """Whether another reply to the same request may have a grade."""
+    """Whether asking an LLM again may give a grade after a reply without one."""
     return isinstance(result, LlmReply) or result.reason in ("truncated", "empty")
 
 
@@ -129,11 +129,11 @@ class NliPoolJudge:
     relevant_from = 1.0
 
     def __init__(self, session: JudgeSession) -> None:
-        """Set up a judge with its stored verdicts."""
+        """Set the session of an entailment judge, which stores its verdicts."""
         self._session = session
 
     def identity(self) -> dict[str, Any]:
-        """Describe the judge."""
+        """Describe the entailment judge for the manifest."""
         return self._session.judge.identity()
 
     def grade(self, pairs: Sequence[PoolPair]) -> list[float | None]:
@@ -145,7 +145,7 @@ class NliPoolJudge:
 
 
 def make_pool_judge(session: JudgeSession, recipe: RageRecipe) -> PoolJudge:
-    """Make the judge of a pool: an LLM that grades, or a judge of entailment.
+    """Make the judge of a pool of passages: an LLM that grades, or an entailment judge.
 
     Args:
         session: session with the judge that the recipe names.

@@ -28,11 +28,11 @@ class LocatedLabel(NamedTuple):
 
     @property
     def is_relevant(self) -> bool:
-        """Whether people call the passage relevant."""
+        """Whether a person labelled the passage as relevant."""
         return self.row.label == "relevant"
 
     def unknown_query(self) -> InputError:
-        """Make the error that the build has no such question."""
+        """Make the error for a relevance label whose query the build does not have."""
         return InputError(
             f"this build has no question {self.row.query_id!r}",
             path=self.path, line=self.line, field="query_id",
@@ -42,7 +42,7 @@ class LocatedLabel(NamedTuple):
 
 
 def read_relevance_labels(files: Sequence[Path]) -> Iterator[LocatedLabel]:
-    """Yield the labels of files; those that people left open have the label None.
+    """Yield people's relevance labels of files with their lines; undecided ones are None.
 
     Raises:
         InputError: a file cannot be read, or has an unknown label.

@@ -64,19 +64,19 @@ class RageSources:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """Model that makes vectors; loaded when it is first asked for."""
+        """Embedding model of the build, loaded when it is first used."""
         return self.given_embedder or recipe_embedder(self.recipe, self.run)
 
     @property
     def models(self) -> dict[str, dict[str, Any]]:
-        """Models known so far, by role in the build."""
+        """Identities of the models known so far, by role in the build."""
         models = {} if self.judge is None else {"relevance judge": self.judge}
         if self.pool_judge is not None:
             models |= {POOL_JUDGE: self.pool_judge.identity(), "pool ranking": Bm25.identity()}
         return models
 
     def infos(self) -> list[SourceInfo]:
-        """Get the provenance of the sources, as known so far."""
+        """Get the provenance of a build's sources, with the counts made so far."""
         first = info_of(self.source, self.recipe.licence)
         if self.extra is None:
             return [first]
@@ -126,7 +126,7 @@ class RageSources:
         return draft
 
     def fingerprint(self) -> dict[str, Any]:
-        """Identify what made the vectors: the embedder, or the user's files."""
+        """Identify what made the vectors: the embedder, or the user's files of vectors."""
         if self.vectors is not None:
             name, passages = self.recipe.vectors_model, self.vectors[0]
             return {"name": name, "vectors": "given", "dimension": passages.dimension}
@@ -151,7 +151,7 @@ def open_sources(
         InputError: a source or a file of vectors is at fault.
         UsageError: a judge of a source that has judgements.
     """
-    judge, pool_judge = _relevance_judge(recipe, run), _open_pool_judge(recipe, run)
+    judge, pool_judge = _open_relevance_judge(recipe, run), _open_pool_judge(recipe, run)
     identity = None if judge is None else judge.judge.identity()
     read = ReadOptions(
         skip_empty=recipe.skip_empty,
@@ -176,14 +176,14 @@ def open_sources(
 
 
 def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:
-    """Whether negatives are mined by vectors: the source has none, and no ranking is named."""
+    """Whether negatives are mined by embeddings: not by rankings or the source's own."""
     if recipe.candidates is not None or not recipe.mining.seemingly_relevant:
         return False
     return recipe.remine or not source.mined()
 
 
 def _open_pool_judge(recipe: RageRecipe, run: RunOptions) -> PoolJudge | None:
-    """Open the judge of the pool; None if the recipe names none.
+    """Open the judge that grades a pool of passages per query; None if the recipe names none.
 
     Raises:
         UsageError: the source must have judgements, or an option that the judge does not read.
@@ -211,8 +211,8 @@ def _open_pool_judge(recipe: RageRecipe, run: RunOptions) -> PoolJudge | None:
     return judge
 
 
-def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None:
-    """Open the judge that decides relevance in ALCE's claims; None if the recipe names none.
+def _open_relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None:
+    """Open the judge that decides relevance by ALCE's claims; None if the recipe names none.
 
     Raises:
         UsageError: the source has judgements.

@@ -107,7 +107,7 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
 
 
 def drop_decided(path: Path, material: Material, mappings: Mappings) -> Mappings:
-    """Remove and count negatives that an audit decided are relevant.
+    """Remove and count negatives that an audit's judge decided are relevant.
 
     Args:
         path: the audit.
@@ -132,7 +132,7 @@ def drop_decided(path: Path, material: Material, mappings: Mappings) -> Mappings
 
 
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """Remove negatives that are probably relevant or decided to be, if the recipe says so.
+    """Remove negatives that are probably relevant or were decided to be, if asked.
 
     Args:
         material: material of the build, whose counts are added to.
@@ -153,7 +153,7 @@ def _list_negatives(mappings: Mappings) -> list[tuple[str, str]]:
 
 
 def _remove_pairs(mappings: Mappings, pairs: set[tuple[str, str]]) -> Mappings:
-    """Remove (query, passage) pairs from the tables of all labels but relevant."""
+    """Remove (query, passage) pairs from the tables of all labels but ``relevant``."""
     result = dict(mappings)
     for label in result.keys() - {RELEVANT}:
         rows = rows_of(mappings[label], "query-id", "corpus-id")

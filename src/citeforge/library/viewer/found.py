@@ -46,13 +46,13 @@ class Found:
 
     @property
     def key(self) -> str:
-        """Short name for addresses, the same as long as the file is where it is."""
+        """Short id of a file in the viewer's URLs, a hash of its path."""
         place = f"{self.root}/".encode() + os.fsencode(self.name)
         return hashlib.sha256(place).hexdigest()[:12]
 
     @property
     def state(self) -> tuple[str, int, int]:
-        """Name and state of the content: another one after each change."""
+        """Id, modification time and size of a file, which differ after each change."""
         return self.key, self.changed, self.size
 
 
@@ -68,8 +68,8 @@ class Listing:
     found: tuple[Found, ...] = ()
     works: tuple[tuple[str, Work], ...] = ()
 
-    def of(self, sort: Sort) -> list[Found]:
-        """List what is of a sort."""
+    def select(self, sort: Sort) -> list[Found]:
+        """List the files of one sort: packages, submissions, scores or reports."""
         return [one for one in self.found if one.sort == sort]
 
 
@@ -86,7 +86,7 @@ class Folders:
 
     @staticmethod
     def open(folders: Sequence[Path]) -> "Folders":
-        """Open folders.
+        """Check that the folders to view exist, and resolve their real paths.
 
         Raises:
             InputError: one is no folder.
@@ -100,7 +100,7 @@ class Folders:
         return Folders([*dict.fromkeys(folder.resolve() for folder in folders)])
 
     def scan(self) -> Listing:
-        """List all files and packages below the folders, and the commands that run there."""
+        """List packages, answers, scores and reports below the folders, and running commands."""
         found: list[Found] = []
         works: list[tuple[str, Work]] = []
         for number, root in enumerate(self.roots):
@@ -116,7 +116,7 @@ class Folders:
         return Listing(tuple(found), tuple(sorted(works, key=lambda w: (w[0], w[1].out))))
 
     def _look(self, path: Path, root: int) -> Found | None:
-        """Find out what a file is; None for one that the list does not show."""
+        """Describe a file for the viewer's list; None for one that the list does not show."""
         ending = path.suffix.lower()
         if ending not in (*REPORTS, ".json", ".jsonl"):
             return None
@@ -134,7 +134,7 @@ class Folders:
             return one
         state, sort = self._sorts.get(one.key, (None, None))
         if state != one.state:
-            sort = _sort_of(path, ending)
+            sort = _detect_sort(path, ending)
             self._sorts[one.key] = one.state, sort
         return None if sort is None else replace(one, sort=sort)
 
@@ -158,7 +158,7 @@ class Folders:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield (folder, names of its files) below a folder; packages and sites with one file each."""
+    """Yield (folder, its file names) for all folders below; one file of a package or site."""
     for place, inner, names in os.walk(root):
         folder = Path(place)
         inner[:] = sorted(
@@ -184,13 +184,13 @@ def is_leaderboard(names: Sequence[str]) -> bool:
     return "index.html" in names and ("ranking.js" in names or "matrix.js" in names)
 
 
-def _below(path: Path, root: Path) -> str:
-    """Write a path below a folder; the folder's own name for itself."""
+def _relative_name(path: Path, root: Path) -> str:
+    """Write a path relative to a folder; the folder itself by its name."""
     return root.name or "/" if path == root else path.relative_to(root).as_posix()
 
 
-def _sort_of(path: Path, ending: str) -> Sort | None:
-    """Tell by the start of a file what it is."""
+def _detect_sort(path: Path, ending: str) -> Sort | None:
+    """Detect whether a file is a report, site, scores or submission; None for other files."""
     if ending in REPORTS and path.name != "index.html":
         return "reports"
     try:

@@ -89,11 +89,11 @@ class Pages:
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        """Start with no report that the list has shown."""
+        """Start without reports whose files the viewer may serve."""
         self.reports = ReportFiles(self.folders)
 
     def render_list(self, find: str, n_shown: int, is_part: bool, since: str) -> str:
-        """Write the list, or the part of it that changes, as HTML.
+        """Write the viewer's list of files, or only the part of it that changes, as HTML.
 
         Args:
             find: words that names of files must contain.
@@ -124,10 +124,10 @@ class Pages:
 
     def _packages(self, listing: Listing) -> list[Row]:
         """List the rows of all packages that can be read."""
-        return [r for f in listing.of("packages") if not (r := self._rows.read(f)).problem]
+        return [r for f in listing.select("packages") if not (r := self._rows.read(f)).problem]
 
     def _package_of(self, benchmark_hash: str, listing: Listing) -> Found | None:
-        """Find the package of a hash; None if none of the folders has it."""
+        """Find the listed package with a benchmark hash; None if there is none."""
         rows = (row for row in self._packages(listing) if row.benchmark_hash == benchmark_hash)
         return next((row.found for row in rows if benchmark_hash), None)
 
@@ -146,7 +146,7 @@ class Pages:
             files = [_with_labels(file, benchmark) for file in files]
             return page_report(files, out=out, audit=read_audit(benchmark), home=_HOME)[0]
 
-        return self._keep("report", chosen, make)
+        return self._get_or_make("report", chosen, make)
 
     def render_answers(self, keys: Sequence[str]) -> bytes:
         """Write the report page of a submission, scored by the measures that need no judge.
@@ -177,7 +177,7 @@ class Pages:
             scored = score_files([one.path], benchmark, options)
             return page_report([s.file for s in scored.scores], out=out, home=_HOME)[0]
 
-        return self._keep("answers", [one, found], make)
+        return self._get_or_make("answers", [one, found], make)
 
     def render_comparison(self, keys: Sequence[str], across: Sequence[str] = ()) -> bytes:
         """Write the page that compares score files, also by the slices that all of them have.
@@ -210,7 +210,7 @@ class Pages:
                 return error_page("Not comparable", error.message, home=_HOME, link=link)
             return comparison_page(describe_comparison(comparison), _HOME).encode()
 
-        return self._keep("compare", chosen, make, across)
+        return self._get_or_make("compare", chosen, make, across)
 
     def render_card(self, keys: Sequence[str]) -> bytes:
         """Write the page of a package's card.
@@ -235,7 +235,7 @@ class Pages:
         return page.encode()
 
     def render_queries(self, keys: Sequence[str], find: str, part: str, n_shown: int) -> bytes:
-        """Write the list of a package's queries.
+        """Write the page that lists a package's queries, filtered by words and by a field.
 
         Args:
             keys: names the package.
@@ -288,7 +288,7 @@ class Pages:
         return text.encode()
 
     def _open_package(self, keys: Sequence[str]) -> tuple[Found, Package]:
-        """Open the package of an address; it stays open until another one, or its next change."""
+        """Open the package that a URL names: (its listing entry, package); keep it open."""
         (one,) = _choose(self.folders.scan(), keys[:1], ("packages",))
         with self._lock:
             if self._opened is None or self._opened[0] != one:
@@ -301,14 +301,14 @@ class Pages:
         path = self.work / _page_key(page, keys) / "page.data" / name
         return path.read_bytes() if kept is not None and path.is_file() else None
 
-    def _keep(
+    def _get_or_make(
         self,
         page: str,
         chosen: Sequence[Found],
         make: Callable[[Path], bytes],
         options: Sequence[str] = (),
     ) -> bytes:
-        """Make a page, or take the one that was made when the files were as they are now.
+        """Make a page, or return the cached one if its files have not changed.
 
         Args:
             page: name of the page.
@@ -332,12 +332,12 @@ class Pages:
 
 
 def _page_key(page: str, keys: Sequence[str]) -> str:
-    """Make the name under which a page is kept."""
+    """Make the cache key of a page from its name and the keys of its files."""
     return f"{page}-{sha256('+'.join(keys).encode()).hexdigest()[:16]}"
 
 
 def _choose(listing: Listing, keys: Sequence[str], sorts: Sequence[Sort]) -> list[Found]:
-    """Find the files of an address.
+    """Find the listed files that the keys in a URL name.
 
     Raises:
         InputError: one is not there, or none is named.
@@ -352,7 +352,7 @@ def _choose(listing: Listing, keys: Sequence[str], sorts: Sequence[Sort]) -> lis
 
 
 def _with_labels(file: ScoreFile, benchmark: Benchmark) -> ScoreFile:
-    """Add the fields of the queries by which a page filters answers, if the file has none."""
+    """Add to a score file the query fields by which pages filter answers, if it has none."""
     if file.slices or file.query_ids != benchmark.query_ids:
         return file
     return file.model_copy(update={"slices": label_slices(benchmark)})
@@ -364,7 +364,7 @@ def _plain(text: str) -> str:
 
 
 def _read(name: str) -> str:
-    """Read a style sheet or script of the list."""
+    """Read a style sheet or script of the viewer's pages."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 

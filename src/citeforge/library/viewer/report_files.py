@@ -40,18 +40,18 @@ class ReportFiles:
     _by_token: dict[str, Found] = field(default_factory=dict)
 
     def make_address(self, found: Found) -> str:
-        """Make the address of a report: the path of a URL, the same until the server ends."""
+        """Make the URL path of a report, which stays the same until the server ends."""
         hashed = hashlib.blake2b(found.key.encode(), key=self._secret, digest_size=16)
         token = hashed.hexdigest()
         self._by_token[token] = found
         return f"/{token}/{quote(os.fsencode(found.path.name))}"
 
     def __contains__(self, token: str) -> bool:
-        """Whether a token is of a report that the list has shown."""
+        """Whether a URL token belongs to a report that the viewer's list has shown."""
         return token in self._by_token
 
     def find(self, token: str, names: Sequence[str]) -> Path | None:
-        """Find a file of a report; None if it has no such file.
+        """Find the file of a report that a URL names; None if the report has no such file.
 
         Args:
             token: of the report's address.
@@ -90,5 +90,5 @@ def make_rules(media: str, hosts: Sequence[str], token: str) -> str:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a part of a path names a file or folder that is not hidden, and no other place."""
+    """Whether a part of a URL's path is a plain file name: not hidden, no separators."""
     return not name.startswith(".") and name != "" and not any(c in name for c in "/\\\0:")

@@ -89,7 +89,7 @@ class _Scores(msgspec.Struct):
 
 
 def _read_package(found: Found) -> Row:
-    """Read what the list shows of a package."""
+    """Read a package's row of the viewer's list: name, kind, version, context sets."""
     manifest = msgspec.json.decode((found.path / MANIFEST).read_bytes(), type=_Manifest)
     missing = [name for name in manifest.files if not (found.path / name).is_file()]
     if missing:
@@ -99,7 +99,7 @@ def _read_package(found: Found) -> Row:
 
 
 def _read_submission(found: Found) -> Row:
-    """Read what the list shows of a submission: its header, and its number of answers."""
+    """Read a submission's row of the viewer's list: its header, its number of answers."""
     header = read_header(found.path)
     n_lines, last = 0, b"\n"
     with found.path.open("rb") as file:
@@ -113,7 +113,7 @@ def _read_submission(found: Found) -> Row:
 
 
 def _read_scores(found: Found) -> Row:
-    """Read what the list shows of a score file: system, what was scored, and its main values."""
+    """Read a score file's row of the viewer's list: system, what was scored, main values."""
     file = msgspec.json.decode(found.path.read_bytes(), type=_Scores)
     by_name = {m.name: m for m in file.measures if m.value is not None}
     names = [n for n in file.headline if n in by_name] or list(by_name)
@@ -156,7 +156,7 @@ class Rows:
     _kept: dict[str, Row] = field(default_factory=dict)
 
     def read(self, found: Found) -> Row:
-        """Read what the list shows of a file; a row that names the problem if it cannot be read."""
+        """Get a file's row of the viewer's list, read again only if the file has changed."""
         row = self._kept.get(found.key)
         if row is None or row.found != found:
             row = self._kept[found.key] = _read(found)
@@ -164,7 +164,7 @@ class Rows:
 
 
 def _read(found: Found) -> Row:
-    """Read a row; what is wrong with a file becomes a part of it."""
+    """Read a file's row of the viewer's list; a row with the problem if it is at fault."""
     try:
         return _READERS[found.sort](found)
     except InputError as error:

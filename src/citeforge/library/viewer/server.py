@@ -79,22 +79,22 @@ class _Server(ThreadingMixIn, TCPServer):
 
     @property
     def hosts(self) -> tuple[str, str]:
-        """Hosts that a request may name."""
+        """Values that the Host header of a request may have."""
         port = self.server_address[1]
         return f"{LOOPBACK}:{port}", f"localhost:{port}"
 
     @property
     def home(self) -> str:
-        """Path of the list."""
+        """URL path of the viewer's list, with its secret token."""
         return f"/{self.token}/"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print an error of a request, unless its reader has gone."""
+        """Print the error of a request, unless the client closed the connection."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     def reply(self, host: str, target: str) -> Reply:
-        """Answer a request.
+        """Make the reply to a request from its Host header and URL.
 
         Args:
             host: host that it names.
@@ -123,7 +123,7 @@ class _Server(ThreadingMixIn, TCPServer):
             return Reply(422, error_page("No page", str(error), home=self.home))
 
     def _page(self, names: Sequence[str], query: dict[str, list[str]]) -> Reply:
-        """Make the page of an address without its token.
+        """Make the reply for a URL's path after the token, and its query parameters.
 
         Args:
             names: parts of its path.
@@ -157,7 +157,7 @@ class _Server(ThreadingMixIn, TCPServer):
         return _missing()
 
     def _list(self, query: dict[str, list[str]]) -> Reply:
-        """Make the list, or the part of it that has changed since the reader's."""
+        """Make the reply with the viewer's list, or its changed part; empty if unchanged."""
         given = {name: values[0] for name, values in query.items()}
         text = self.pages.render_list(
             given.get("find", ""), _count(given), "part" in given, given.get("since", "")
@@ -165,13 +165,13 @@ class _Server(ThreadingMixIn, TCPServer):
         return Reply(200, text.encode()) if text else Reply(204)
 
     def _queries(self, key: str, query: dict[str, list[str]]) -> Reply:
-        """Make the list of a package's queries."""
+        """Make the reply with the list of a package's queries."""
         given = {name: values[0] for name, values in query.items()}
         find, part = given.get("find", ""), given.get("slice", "")
         return Reply(200, self.pages.render_queries([key], find, part, _count(given)))
 
     def _file(self, token: str, names: Sequence[str]) -> Reply:
-        """Read a report, or what it loads.
+        """Make the reply with a report's file, or with data that the report loads.
 
         Args:
             token: of the report's address.
@@ -191,23 +191,23 @@ class _Server(ThreadingMixIn, TCPServer):
 
 
 def _split(keys: str) -> list[str]:
-    """Split the names of files in an address; none where nothing was chosen."""
+    """Split the file keys in a URL, joined by ``+``, into a list; empty for no keys."""
     return keys.split("+") if keys else []
 
 
-def _count(given: dict[str, str]) -> int:
-    """Read how many rows a list is to show."""
-    shown = given.get("show", "")
+def _count(parameters: dict[str, str]) -> int:
+    """Get how many rows a list shows from the URL parameter ``show``, or the default."""
+    shown = parameters.get("show", "")
     return max(1, int(shown)) if shown.isdecimal() and len(shown) < _DIGITS else SHOWN
 
 
 def _missing() -> Reply:
-    """Answer that there is no such page."""
+    """Make the reply that there is no such page (404)."""
     return _refuse(404, "No such page", "There is nothing at this address.")
 
 
 def _refuse(status: int, title: str, message: str) -> Reply:
-    """Answer with a page that says what is wrong, and nothing of this server's addresses."""
+    """Make an error reply whose page has a title and a message, but no link to the viewer."""
     return Reply(status, error_page(title, message))
 
 
@@ -219,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _SECONDS
 
     def do_GET(self) -> None:
-        """Answer a request for a page."""
+        """Answer a GET or HEAD request with a page."""
         hosts = self.headers.get_all("Host") or []
         try:
             reply = self.server.reply(hosts[0] if len(hosts) == 1 else "", self.path)
@@ -231,13 +231,13 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _refuse_method(self) -> None:
-        """Refuse a request that is not for reading."""
+        """Answer a request method other than GET and HEAD with an error (405)."""
         self._write(_refuse(405, "Not allowed", "This server only shows what there is."))
 
     do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_CONNECT = _refuse_method
 
     def _write(self, reply: Reply) -> None:
-        """Write an answer, with headers that keep it to its reader."""
+        """Send a reply, with headers against caching, framing and foreign scripts."""
         headers = {
             "Content-Type": reply.kind, "Content-Length": str(len(reply.content)),
             "Content-Security-Policy": reply.rules, "X-Content-Type-Options": "nosniff",
@@ -255,7 +255,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(reply.content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Write no line per request: the address has the token."""
+        """Write no log line for a request, as its URL has the secret token."""
 
 
 @dataclass
@@ -271,7 +271,7 @@ class Viewer:
     url: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Write the address."""
+        """Set the URL of the viewer's list, with its secret token."""
         self.url = f"http://{self._server.hosts[0]}{self._server.home}"
 
     def serve(self) -> None:
@@ -286,7 +286,7 @@ class Viewer:
         self._server.shutdown()
 
     def open_browser(self) -> bool:
-        """Open the list in the default browser; return whether there is one.
+        """Open the viewer's list in the default browser; return whether there is one.
 
         Other users of the machine may see arguments of commands, and must not see the token: the
         browser gets a file that leads to the list, and that only its user can read.
