@@ -231,7 +231,7 @@ def write_corpus(
     source: Source,
     stage: str = "reading the corpus",
 ) -> dict[str, str]:
-    """Write batches of passages as a corpus; raise an error if there are none.
+    """Write batches of passages (at least one) as a corpus; return file names with sha256.
 
     Args:
         folder: folder for the tables.

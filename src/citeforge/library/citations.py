@@ -13,7 +13,7 @@ _PASSAGES_UNSAID = 1 << 30
 
 
 def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Parsed:
-    """Read the citation marks of an output, as ``strict`` does (docs/definitions.md#citations).
+    """Read an answer's citation marks as protocol ``strict`` does (definitions.md#citations).
 
     Args:
         output: what a system wrote.
@@ -31,7 +31,7 @@ def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Pa
 def split_statements(
     output: str, n_docs: int | None = None, base: int = 1, segmenter: str = "nupunkt"
 ) -> Statements:
-    """Split an output into statements, each with the citations that belong to it.
+    """Split an answer into statements, each with the citations that belong to it.
 
     docs/definitions.md#statements has the rules.
 

@@ -174,7 +174,7 @@ class Scores(Displayed):
         return f"scores of {self.system} on {self.file.benchmark}: {', '.join(values[:4])}{more}"
 
     def _tables(self) -> Iterator[Table]:
-        """Make a table of all measures, with cautions and signatures."""
+        """Yield the tables of all measures (with notes), of counts, and of slices by fields."""
         files = [self.file]
         notes = [f"not computed: {x}" for x in missing_lines(files)]
         table = scores_table(files, "measure").transposed()

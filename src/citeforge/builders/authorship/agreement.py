@@ -82,7 +82,7 @@ def _make_group(name: str, group: dict[str, Any], neutral: re.Pattern[str]) -> W
 
 
 def compile_words(words: str, ending: str = "") -> re.Pattern[str]:
-    """Compile a list of words to a pattern; ``_`` is a space, ``*`` any ending.
+    """Compile space-separated words to a pattern; ``_`` is a space, ``*`` any ending.
 
     Args:
         words: separated by spaces.
@@ -228,7 +228,7 @@ def find_replaced_numbers(alignment: Alignment) -> Iterator[str]:
 
 
 def _numbers(sentences: Iterable[Sentence]) -> frozenset[str]:
-    """Collect the numbers in some sentences, written as digits or words."""
+    """Collect the numbers in sentences as digits, those written as words included."""
     return frozenset().union(*(numbers_in_text(s.text).allowed for s in sentences))
 
 

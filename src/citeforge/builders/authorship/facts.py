@@ -103,6 +103,7 @@ def number_words_in_digits(text: str, *, only_sure: bool) -> str:
     """
 
     def convert(match: re.Match[str]) -> str:
+        """Convert a matched number word to digits, unless it is unsure and must stay."""
         word = match[0].lower()
         if only_sure and word in _AMBIGUOUS:
             return match[0]
@@ -129,7 +130,7 @@ def _in_digits(number: str) -> str:
 
 
 def numbers_in_text(text: str) -> Numbers:
-    """Find the numbers in a text, without separators and ordinal endings (``1,200``: ``1200``)."""
+    """Find a text's numbers (``1,200``: ``1200``): those a rewrite must keep, those it may have."""
     text, allowed = with_digits(text), set[str]()
     required = {_normalise_number(n) for n in _NUMBER.findall(text)}
     required |= {str(_ROMANS.index(n)) for n in _ROMAN.findall(text)}

@@ -19,12 +19,12 @@ class SentenceVectors:
     """
 
     def __init__(self, embedder: Embedder) -> None:
-        """Set the embedder, which computes in float64 if it can: so no processor decides."""
+        """Set the embedder of sentences, in float64 if it can, so that all processors agree."""
         self.embedder = embedder.at("fp64") if isinstance(embedder, Refinable) else embedder
         self._vectors: dict[str, npt.NDArray[np.float64]] = {}
 
     def add(self, texts: Iterable[str]) -> None:
-        """Embed the texts that have no vector yet, in one call."""
+        """Embed and cache the texts that have no vector yet, in one call."""
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if new:
             vectors = self.embedder.encode(new, "passage").astype(np.float64)

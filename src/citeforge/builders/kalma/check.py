@@ -33,7 +33,7 @@ def without_citations(paragraph: str, pool: Sequence[Triple]) -> str:
 
 
 def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
-    """List the keys of the triples that a paragraph cites, in order."""
+    """List the keys of the known triples that a paragraph cites, in order."""
     grammar = TripleGrammar(pool)
     grammar.parse(paragraph)
     return [c for bracket in grammar.brackets for c in bracket if c.complete]
@@ -141,7 +141,7 @@ class ExtensionCheck:
     def __init__(
         self, domain: Domain, segmenter: Segmenter, judge: JudgeSession | None = None
     ) -> None:
-        """Set the domain, splitter and judge by which a paragraph's new sentence is checked.
+        """Set the domain, sentence splitter and optional judge that check a new sentence.
 
         Args:
             domain: cues and forms of relations.

@@ -153,7 +153,7 @@ class Mentions:
         return self._first_in_sentence(at) < bisect_left(self._starts, at)
 
     def _first_in_sentence(self, at: int) -> int:
-        """Get the index of the first mention in the sentence that contains a position."""
+        """Get the index of the first entity mention in the sentence that contains a position."""
         begin = max((m.end() for m in _SENTENCE_END.finditer(self.text, 0, at)), default=0)
         return bisect_left(self._starts, begin)
 

@@ -59,7 +59,7 @@ def draw_single_entities(
 
 
 def _draw_fact(domain: Domain, graph: Graph, seed: int) -> Triple | None:
-    """Draw the fact of an entity that its first sentence states; None if none has words.
+    """Draw the fact for an entity's first sentence; None if the domain has words for none.
 
     It is the one value of its relation, and does not contain the name.
     """

@@ -196,7 +196,7 @@ def _year_text(number: int) -> str:
 
 
 def trace_text(package: Package, query_id: str) -> str:
-    """Describe round by round how a question grew, as in the paper's Table 18.
+    """Describe round by round how a question was composed, as in the paper's Table 18.
 
     Raises:
         UnknownValueError: no such query.

@@ -38,7 +38,7 @@ class _RequestRecorder:
     """Stand-in LLM: records the requests for the real writer, and replies by template."""
 
     def __init__(self, name: str, template: TemplateWriter) -> None:
-        """Start without requests, under the real LLM's name, with the template that replies."""
+        """Start a stand-in LLM under the real one's name, which replies by a template."""
         self.name, self.template = name, template
         self.requests: list[Request] = []
 

@@ -105,7 +105,7 @@ class AskedClause:
 
 
 def join_tokens(tokens: Sequence[Token], word: str | None) -> str:
-    """Write tokens as text; a word, if given, takes the place of each entity."""
+    """Write the tokens of a clause as text; ``word``, if given, replaces each entity."""
     texts = []
     for token in tokens:
         text = token.text if word is None or not token.qids else word
@@ -151,7 +151,7 @@ class ClauseReader:
     def __init__(
         self, names: Mapping[str, str], nouns: Collection[str], pronouns: Mapping[str, str]
     ) -> None:
-        """Set the names of entities by QID, nouns of kin, and the QID that a pronoun means."""
+        """Set the entities' names by QID, nouns of kinship, and the QID that each pronoun means."""
         self._names, self._nouns, self._pronouns = names, nouns, pronouns
 
     def read(self, question: str) -> list[AskedClause]:

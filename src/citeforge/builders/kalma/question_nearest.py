@@ -99,7 +99,7 @@ class NearestWordings:
             self._known[text] = found if fits else frozenset()
 
     def relations(self, clause: AskedClause) -> frozenset[str]:
-        """Get the keys of the relations whose wording is near a clause; empty if none is near."""
+        """Get the keys of the relations that a clause's near wording asks for; empty if none."""
         return self._known.get(clause.masked(_ENTITY), frozenset())
 
     @property

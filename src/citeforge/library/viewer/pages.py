@@ -123,7 +123,7 @@ class Pages:
         )  # fmt: skip
 
     def _packages(self, listing: Listing) -> list[Row]:
-        """List the rows of all packages that can be read."""
+        """List the rows of all listed packages that can be read."""
         return [r for f in listing.select("packages") if not (r := self._rows.read(f)).problem]
 
     def _package_of(self, benchmark_hash: str, listing: Listing) -> Found | None:
@@ -132,7 +132,7 @@ class Pages:
         return next((row.found for row in rows if benchmark_hash), None)
 
     def render_report(self, keys: Sequence[str]) -> bytes:
-        """Write the report page of score files."""
+        """Write the report page of the score files that a URL names by their keys."""
         listing = self.folders.scan()
         chosen = _choose(listing, keys, ("scores",))
 
