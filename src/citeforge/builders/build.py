@@ -33,7 +33,7 @@ from citeforge.builders.changes import (
     require_same_recipe,
 )
 from citeforge.builders.form_audit import NEEDED, audit_form
-from citeforge.builders.hiding import hide, secret_in
+from citeforge.builders.hiding import hide, read_or_make_secret
 from citeforge.builders.package import PackageWriter, safe_name
 from citeforge.engines.files import (
     canonical_json,
@@ -348,7 +348,7 @@ class Build:
         source = self.run.secret_from
         if source is not None and (source / MANIFEST).is_file():
             self._warn_of_other_contexts(load_manifest(source))
-        return secret_in(self.workspace.root, source)
+        return read_or_make_secret(self.workspace.root, source)
 
     def _warn_of_other_contexts(self, earlier: Manifest) -> None:
         """Warn if the package whose secret key is reused was built with other options."""

@@ -37,7 +37,7 @@ NewPositions = dict[str, dict[int, int]]
 """Query to old and new position of each passage in its context, 0-based."""
 
 
-def secret_in(folder: Path, source: Path | None) -> bytes:
+def read_or_make_secret(folder: Path, source: Path | None) -> bytes:
     """Read or make the secret key of a build with hidden labels, and keep it in the build's folder.
 
     Args:

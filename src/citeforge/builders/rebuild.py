@@ -32,7 +32,7 @@ Confirm = Callable[[Sequence[str]], None]
 
 
 @dataclass(frozen=True)
-class GoneRows:
+class UpdateOptions:
     """How an update handles passages that are judged and no longer in the corpus.
 
     Attributes:
@@ -171,7 +171,7 @@ def update(
     run: RunOptions,
     inputs: Sequence[str] = (),
     confirm: Confirm = refuse,
-    gone: GoneRows = GoneRows(),
+    update_options: UpdateOptions = UpdateOptions(),
 ) -> Manifest:
     """Build a package for inputs that changed, by its recipe; keep the queries that did not change.
 
@@ -180,19 +180,19 @@ def update(
         run: options of the run, completed as for :func:`rebuild`.
         inputs: ``FIELD=VALUE``, or ``VALUE`` of the main input, of changed or moved inputs.
         confirm: as for :func:`rebuild`.
-        gone: how judgements of passages that are gone are handled.
+        update_options: how judgements of passages that are gone are handled.
 
     Raises:
         UsageError: no queries can be kept of such a benchmark, or the user has not confirmed.
         InputError: the manifest lacks choices, or a source has moved.
     """
-    _, recipe, run = _prepare(folder, run, inputs, confirm, gone)
+    _, recipe, run = _prepare(folder, run, inputs, confirm, update_options)
     return kind_of_recipe(recipe).build(recipe, run)
 
 
 def plan_rebuild(
     folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse,
-    keeping: GoneRows | None = None,
+    update_options: UpdateOptions | None = None,
 ) -> RunPlan:  # fmt: skip
     """Count the model calls of a rebuild or update, and their cost, without making any.
 
@@ -201,9 +201,9 @@ def plan_rebuild(
         run: options of the run.
         inputs: new locations of inputs that have moved, ``[FIELD=]VALUE``.
         confirm: called with what the recipe uses; raises if the user refuses.
-        keeping: count those of :func:`update`; None for those of :func:`rebuild`.
+        update_options: count those of :func:`update`; None for those of :func:`rebuild`.
     """
-    _, recipe, run = _prepare(folder, run, inputs, confirm, keeping)
+    _, recipe, run = _prepare(folder, run, inputs, confirm, update_options)
     return kind_of_recipe(recipe).plan(recipe, run)
 
 
@@ -212,7 +212,7 @@ def _prepare(
     run: RunOptions,
     inputs: Sequence[str],
     confirm: Confirm,
-    keeping: GoneRows | None = None,
+    update_options: UpdateOptions | None = None,
 ) -> tuple[Manifest, Recipe, RunOptions]:
     """Read (manifest, recipe with new inputs, completed run options) for a rebuild.
 
@@ -221,7 +221,7 @@ def _prepare(
         run: options that the user gives; stores beside the package are added.
         inputs: new locations of inputs, ``FIELD=VALUE`` or the value of the main input.
         confirm: called with what the recipe uses; raises if the user refuses.
-        keeping: keep the queries of the package that did not change; None to make all anew.
+        update_options: keep the queries of the package that did not change; None to make all anew.
 
     Returns:
         (manifest, recipe with new locations, options).
@@ -239,13 +239,13 @@ def _prepare(
             code="missing-field",
         )
     own: dict[str, Any] = dict(_split_assignment(recipe, text) for text in inputs)
-    if keeping is not None:
+    if update_options is not None:
         if KEEP_FROM not in type(recipe).model_fields:
             raise UsageError(
                 f"--keep: build {recipe.kind} makes all queries anew", code="option-without-effect"
             )
         own[KEEP_FROM] = folder
-        for field, is_wanted in asdict(keeping).items():
+        for field, is_wanted in asdict(update_options).items():
             if is_wanted and field not in type(recipe).model_fields:
                 raise UsageError(
                     f"--{field.replace('_', '-')}: build {recipe.kind} has no such option",
@@ -263,7 +263,7 @@ def _prepare(
     uses = [*list_resources(recipe, own), *(f"--{name} {path}" for name, path in stores.items())]
     if uses:
         confirm(uses)
-    expected = {**old.config, **({"kept_from_hash": old.benchmark_hash} if keeping else {})}
+    expected = {**old.config, **({"kept_from_hash": old.benchmark_hash} if update_options else {})}
     recipe = _replace_inputs(recipe, _find_packages(recipe, folder, expected))
     if hides_labels(recipe) and run.secret_from is None:
         stores["secret_from"] = folder

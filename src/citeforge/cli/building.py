@@ -99,22 +99,22 @@ def rebuild(
     The package is made for a source that changed with --keep: queries whose question, gold,
     judgements and passages are the same keep their contexts, and the others are made anew.
     """
-    from citeforge.builders.rebuild import GoneRows, plan_rebuild, update
+    from citeforge.builders.rebuild import UpdateOptions, plan_rebuild, update
     from citeforge.builders.rebuild import rebuild as make
     from citeforge.library.benchmarks import package_folder
 
     folder, run = package_folder(folder), record_from(RunOptions, parameters)
-    gone = GoneRows(skip_dangling, allow_no_relevant)
-    if gone != GoneRows() and not keep:
+    update_options = UpdateOptions(skip_dangling, allow_no_relevant)
+    if update_options != UpdateOptions() and not keep:
         raise UsageError(
             "--skip-dangling and --allow-no-relevant require --keep", code="missing-option"
         )
     if run.dry_run:
-        keeping = gone if keep else None
-        _present_plan(plan_rebuild(folder, run, inputs, confirmation(trust), keeping))
+        options = update_options if keep else None
+        _present_plan(plan_rebuild(folder, run, inputs, confirmation(trust), options))
         return
     if keep:
-        _print_built(None, run, update(folder, run, inputs, confirmation(trust), gone))
+        _print_built(None, run, update(folder, run, inputs, confirmation(trust), update_options))
         return
     result = make(folder, run, inputs, confirmation(trust))
     present(result, partial(_print_rebuilt, result, folder, run.folder))

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from citeforge.builders.build import check_options
-from citeforge.builders.rebuild import Confirm, GoneRows, Rebuilt, refuse
+from citeforge.builders.rebuild import Confirm, Rebuilt, UpdateOptions, refuse
 from citeforge.builders.rebuild import rebuild as make_again
 from citeforge.builders.rebuild import update as update_package
 from citeforge.builders.recipe_files import read_recipe
@@ -120,8 +120,9 @@ def update(
     assignments = [f"{field}={value}" for field, value in (inputs or {}).items()]
     confirm: Confirm = (lambda uses: None) if trust else refuse
     folder = benchmark.folder if isinstance(benchmark, Package) else Path(benchmark)
-    gone = GoneRows(skip_dangling, allow_no_relevant)
-    update_package(folder, _with_output(run, out, overwrite, resume), assignments, confirm, gone)
+    update_options = UpdateOptions(skip_dangling, allow_no_relevant)
+    options = _with_output(run, out, overwrite, resume)
+    update_package(folder, options, assignments, confirm, update_options)
     return load(Path(out))
 
 

@@ -13,7 +13,7 @@ _PASSAGES_UNSAID = 1 << 30
 
 
 def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Parsed:
-    """Read an answer's citation marks as protocol ``strict`` does (definitions.md#citations).
+    """Read an answer's citation marks like protocol ``strict`` (docs/definitions.md#citations).
 
     Args:
         output: what a system wrote.

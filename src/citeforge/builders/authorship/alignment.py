@@ -66,7 +66,7 @@ class Alignment:
 
     @cached_property
     def _weights(self) -> dict[str, float]:
-        """Weight of each stem: 1 / number of sentences that it is in, of the text with more."""
+        """Weight of each word stem: 1 / number of sentences with it, in the text with more."""
         counts = [Counter(w for s in side for w in s.stems) for side in (self.before, self.after)]
         return {w: 1 / max(c[w] for c in counts) for c in counts for w in c}
 

@@ -103,7 +103,7 @@ class AskedFacts:
         """Whether a question is undecided only because no rule knows the words of some clauses."""
         return bool(self.undecided) and not self.form_fault and not self.beyond
 
-    def find_fault(self, asking: QuestionToCheck) -> str | None:
+    def find_fault(self, question: QuestionToCheck) -> str | None:
         """Say why a question is refused; None if it is accepted."""
         if self.form_fault:
             return self.form_fault
@@ -113,7 +113,7 @@ class AskedFacts:
             return f"asks for what is no gold: {'; '.join(self.beyond)}"
         if self.undecided:
             return f"asks in unknown words: {'; '.join(self.undecided)}"
-        if len(asking.facts) - len(self.missing) < LEAST[asking.form] * len(asking.facts):
+        if len(question.facts) - len(self.missing) < LEAST[question.form] * len(question.facts):
             listed = "; ".join(f"{t.relation} of {t.name}" for t in self.missing)
             return f"does not ask for its facts: {listed}"
         return None
@@ -166,26 +166,26 @@ class QuestionCheck:
         return f"{rule}; else {signature_name(self.llm)}, prompt {prompt}"
 
     def check(
-        self, askings: Sequence[QuestionToCheck], asks_model: bool = False
+        self, questions: Sequence[QuestionToCheck], asks_model: bool = False
     ) -> list[AskedFacts]:
         """Find which facts each question asks for: by rules, then by the LLM where undecided.
 
         Args:
-            askings: the questions.
+            questions: the questions.
             asks_model: whether the LLM, if there is one, is asked where the rules are enough, too.
         """
-        ruled = [self._check_by_rule(a) for a in askings]
+        ruled = [self._check_by_rule(a) for a in questions]
         if self.nearest is not None:
             self.nearest.find_nearest(
                 chain(*(r.unread for r in ruled if r.is_undecided)), self._nouns
             )
             ruled = [
                 self._check_by_rule(a) if r.is_undecided else r
-                for a, r in zip(askings, ruled, strict=True)
+                for a, r in zip(questions, ruled, strict=True)
             ]
         if self.llm is None:
             return ruled
-        open_ = [a for a, r in zip(askings, ruled, strict=True) if asks_model or r.is_undecided]
+        open_ = [a for a, r in zip(questions, ruled, strict=True) if asks_model or r.is_undecided]
         for attempt in range(TRIES):
             waiting = [a for a in dict.fromkeys(open_) if self._known.get(a, _UNREAD).failure]
             requests = [_make_request(a, attempt) for a in waiting]
@@ -193,45 +193,45 @@ class QuestionCheck:
             self._known |= {a: _read_reply(r, a) for a, r in zip(waiting, results, strict=True)}
         self.failed += sum(bool(self._known[a].failure) for a in open_)
         asked = set(open_)
-        return [self._known[a] if a in asked else r for a, r in zip(askings, ruled, strict=True)]
+        return [self._known[a] if a in asked else r for a, r in zip(questions, ruled, strict=True)]
 
-    def _check_by_rule(self, asking: QuestionToCheck) -> AskedFacts:
+    def _check_by_rule(self, question: QuestionToCheck) -> AskedFacts:
         """Check by rules a question's form, the gold facts it misses, and what else it asks for.
 
         Where pronouns may mean either entity, the reading counts that fits the facts best.
         """
-        readings = [self._check_reading(asking, p) for p in self._read_pronouns(asking)]
+        readings = [self._check_reading(question, p) for p in self._read_pronouns(question)]
         return min(
             readings,
             key=lambda r: (bool(r.form_fault), len(r.beyond), len(r.undecided), len(r.missing)),
         )
 
-    def _check_reading(self, asking: QuestionToCheck, pronouns: Mapping[str, str]) -> AskedFacts:
+    def _check_reading(self, question: QuestionToCheck, pronouns: Mapping[str, str]) -> AskedFacts:
         """Check a question under one reading of its pronouns (word to QID, else last named)."""
-        clauses = ClauseReader(asking.names, self._nouns, pronouns).read(asking.question)
-        own = self._words.own_words(t.relation for t in asking.facts)
-        if asking.link is not None:  # said by the question: "its director"
-            links = [w.links.get(asking.link.relation, {}) for w in phrasings(self.domain)]
+        clauses = ClauseReader(question.names, self._nouns, pronouns).read(question.question)
+        own = self._words.own_words(t.relation for t in question.facts)
+        if question.link is not None:  # said by the question: "its director"
+            links = [w.links.get(question.link.relation, {}) for w in phrasings(self.domain)]
             nouns = (noun for of_sex in links for noun in of_sex.values())
             own |= {word.lower() for noun in nouns for word in noun.split()}
-        if asking.form == "general":
+        if question.form == "general":
             own |= self._words.general
-            own |= self._words.clause_words(t.relation for t in asking.facts)
+            own |= self._words.clause_words(t.relation for t in question.facts)
         choices = [c for c in clauses if c.is_choice and self._words.exact(c, ())]
         fault = find_form_fault(
-            asking.question, asking.form, asking.asked_names, clauses, own, choices, asking.shown,
-            [t for t in asking.facts if t != asking.link],
+            question.question, question.form, question.asked_names, clauses, own, choices,
+            question.shown, [t for t in question.facts if t != question.link],
         )  # fmt: skip
-        read = self._read_themes if asking.form == "general" else self._read_relations
-        found = read(asking, clauses)
+        read = self._read_themes if question.form == "general" else self._read_relations
+        found = read(question, clauses)
         return replace(
-            found, form_fault=fault or self._find_unfitting_pronoun(asking) or found.form_fault
+            found, form_fault=fault or self._find_unfitting_pronoun(question) or found.form_fault
         )
 
-    def _read_pronouns(self, asking: QuestionToCheck) -> list[dict[str, str]]:
+    def _read_pronouns(self, question: QuestionToCheck) -> list[dict[str, str]]:
         """List the possible readings of "he" and "she", each from pronoun to QID."""
-        words, sexes = self._pronouns, self._find_sexes(asking)
-        people = list(asking.names)
+        words, sexes = self._pronouns, self._find_sexes(question)
+        people = list(question.names)
         if len(people) == 2 and len(words) == 2 and not any(sexes.get(q) in words for q in people):
             orders = (people, people[::-1])
             turns = [dict(zip(words, order, strict=True)) for order in orders]
@@ -254,48 +254,48 @@ class QuestionCheck:
         three_of = self.domain.phrasing.pronouns
         return {sex: {*three, f"{three[2]}s"} for sex, three in three_of.items()}
 
-    def _find_sexes(self, asking: QuestionToCheck) -> dict[str, str]:
+    def _find_sexes(self, question: QuestionToCheck) -> dict[str, str]:
         """Map QIDs to the entities' sex, by the graph or by kinship: a father is male."""
         phrasing = self.domain.phrasing
         kin = {noun: sex for nouns in phrasing.links.values() for sex, noun in nouns.items()}
         found = {
             q: kin[t.relation]
-            for t in (*asking.facts, *asking.shown)
-            for q, name in asking.names.items()
+            for t in (*question.facts, *question.shown)
+            for q, name in question.names.items()
             if kin.get(t.relation) in self._pronouns and t.value in (name, q)
         }
-        return found | {t.qid: t.value for t in asking.shown if t.relation == phrasing.sex}
+        return found | {t.qid: t.value for t in question.shown if t.relation == phrasing.sex}
 
-    def _find_unfitting_pronoun(self, asking: QuestionToCheck) -> str | None:
+    def _find_unfitting_pronoun(self, question: QuestionToCheck) -> str | None:
         """Say which pronoun of a question fits the sex of none of its entities; None if all fit."""
-        sexes = self._find_sexes(asking)
-        known = {sexes.get(q) for q in asking.names}
+        sexes = self._find_sexes(question)
+        known = {sexes.get(q) for q in question.names}
         if not known <= self._pronouns.keys():
             return None
-        said = set(re.findall(r"[a-z]+", asking.question))
+        said = set(re.findall(r"[a-z]+", question.question))
         for sex in self._pronouns.keys() - known:
             if wrong := said & self._pronouns[sex]:
                 return f"says {min(wrong)!r}, which is none of its people"
         return None
 
     def _read_relations(
-        self, asking: QuestionToCheck, clauses: Sequence[AskedClause]
+        self, question: QuestionToCheck, clauses: Sequence[AskedClause]
     ) -> AskedFacts:
         """Find which gold facts, and what else, the clauses of a specific question ask for."""
         gold: dict[tuple[str, str], list[Triple]] = {}
-        for fact in asking.facts:
+        for fact in question.facts:
             gold.setdefault((fact.qid, relation_key(fact.relation)), []).append(fact)
         twice = ""
         asked, unread = set[Triple](), list[AskedClause]()
         beyond, undecided = dict[str, None](), dict[str, None]()
         for clause in clauses:
-            if asking.link is not None and self._words.is_link(clause):
-                if asking.link in asking.facts:
-                    asked.add(asking.link)
+            if question.link is not None and self._words.is_link(clause):
+                if question.link in question.facts:
+                    asked.add(question.link)
                 else:
-                    beyond[f"what connects {' and '.join(asking.names.values())}"] = None
+                    beyond[f"what connects {' and '.join(question.names.values())}"] = None
                 continue
-            found = self._relations_of(clause, asking)
+            found = self._relations_of(clause, question)
             if not found:
                 undecided[clause.text] = None
                 unread.append(clause)
@@ -309,9 +309,9 @@ class QuestionCheck:
                     if hits and asked.issuperset(hits):
                         twice = twice or f"asks twice: {clause.text!r}"
                     asked.update(hits)
-                    if not hits and not self._asks_link_backwards(qid, group, asking, asked):
-                        beyond[f"{min(group)} of {asking.names.get(qid, qid)}"] = None
-        missing = tuple(t for t in asking.facts if t not in asked)
+                    if not hits and not self._asks_link_backwards(qid, group, question, asked):
+                        beyond[f"{min(group)} of {question.names.get(qid, qid)}"] = None
+        missing = tuple(t for t in question.facts if t not in asked)
         if undecided and not missing:
             beyond |= undecided  # all is asked for: what these clauses ask is more, or the same
         return AskedFacts(
@@ -320,21 +320,21 @@ class QuestionCheck:
         )  # fmt: skip
 
     def _asks_link_backwards(
-        self, qid: str, group: frozenset[str], asking: QuestionToCheck, asked: set[Triple]
+        self, qid: str, group: frozenset[str], question: QuestionToCheck, asked: set[Triple]
     ) -> bool:
         """Whether a clause asks for a gold link from its other end; it is then added to asked."""
-        link = asking.link
-        if link is None or link not in asking.facts or qid != asking.other_end:
+        link = question.link
+        if link is None or link not in question.facts or qid != question.other_end:
             return False
         if group & {relation_key(r) for r in self.domain.inverses(link.relation)}:
             asked.add(link)
             return True
         return False
 
-    def _relations_of(self, clause: AskedClause, asking: QuestionToCheck) -> list[frozenset[str]]:
+    def _relations_of(self, clause: AskedClause, question: QuestionToCheck) -> list[frozenset[str]]:
         """List the relations that a clause asks for, each as the set of keys it may mean."""
-        gold = dict.fromkeys(t.relation for t in asking.facts if t.qid in clause.qids)
-        others = dict.fromkeys((*(t.relation for t in (*asking.facts, *asking.shown)),))
+        gold = dict.fromkeys(t.relation for t in question.facts if t.qid in clause.qids)
+        others = dict.fromkeys((*(t.relation for t in (*question.facts, *question.shown)),))
         if found := self._in_known_words(clause, gold, others):
             return found
         parts = list(clause.parts())
@@ -362,26 +362,26 @@ class QuestionCheck:
         found = self._words.exact(clause, others)
         return [found] if found else []
 
-    def _read_themes(self, asking: QuestionToCheck, clauses: Sequence[AskedClause]) -> AskedFacts:
+    def _read_themes(self, question: QuestionToCheck, clauses: Sequence[AskedClause]) -> AskedFacts:
         """Find which gold facts' themes, and what other words, a general question has."""
-        words = {fact: self._words.themes_of(fact.relation) for fact in asking.facts}
+        words = {fact: self._words.themes_of(fact.relation) for fact in question.facts}
         said: dict[str, str] = {}
         asked = set[Triple]()
         for clause in clauses:
-            if asking.link is not None and self._words.is_link(clause):
-                asked |= {asking.link} & {*asking.facts}
+            if question.link is not None and self._words.is_link(clause):
+                asked |= {question.link} & {*question.facts}
                 continue
             tokens = (t.text for t in clause.tokens if not t.qids)
             said |= {fold(w): w for w in tokens if w.isalpha()}
         names_all = bool(self._words.everything & said.keys())
         asked |= {t for t, own in words.items() if names_all or own & said.keys()}
         known = self._words.everything.union(*words.values())
-        if asking.link is not None:
-            known |= self._words.themes_of(asking.link.relation)
+        if question.link is not None:
+            known |= self._words.themes_of(question.link.relation)
         plain = frozenset(map(fold, self._words.general))
         unknown = tuple(w for s, w in said.items() if s not in known and s not in plain)
-        missing = tuple(t for t in asking.facts if t not in asked)
-        return AskedFacts(missing, undecided=unknown if asked else (asking.question,))
+        missing = tuple(t for t in question.facts if t not in asked)
+        return AskedFacts(missing, undecided=unknown if asked else (question.question,))
 
 
 class _Reply(msgspec.Struct):
@@ -407,20 +407,20 @@ def describe_fact(triple: Triple, link: Triple | None) -> str:
     return f"{triple.relation} of {triple.name}"
 
 
-def _make_request(asking: QuestionToCheck, sample: int) -> Request:
+def _make_request(question: QuestionToCheck, sample: int) -> Request:
     """Make the request that asks an LLM which of the numbered facts a question asks for."""
-    link = asking.link
-    facts = [*asking.facts, *([link] if link and link not in asking.facts else [])]
+    link = question.link
+    facts = [*question.facts, *([link] if link and link not in question.facts else [])]
     lines = "\n".join(
         f"{n}. {describe_fact(t, link)}: {t.relation if t == link else t.value}"
         for n, t in enumerate(facts, start=1)
     )
-    values: dict[str, Any] = {"question": asking.question, "facts": lines}
+    values: dict[str, Any] = {"question": question.question, "facts": lines}
     params = {"temperature": 0.0, "max_tokens": 200, "response_format": _FORMAT}
     return writer_prompt("kalma/asks").request(values, params, sample)
 
 
-def _read_reply(result: Result, asking: QuestionToCheck) -> AskedFacts:
+def _read_reply(result: Result, question: QuestionToCheck) -> AskedFacts:
     """Read in an LLM's reply which numbered facts a question asks for; ignore unknown numbers."""
     if isinstance(result, Failure):
         return AskedFacts(failure=f"{result.reason}: {result.message}")
@@ -433,7 +433,7 @@ def _read_reply(result: Result, asking: QuestionToCheck) -> AskedFacts:
     if len(replies) != 1:
         return AskedFacts(failure=f"the reply {result.text[:60]!r} is not the object asked for")
     asked = set(replies[0].asked)
-    missing = tuple(t for n, t in enumerate(asking.facts, start=1) if n not in asked)
+    missing = tuple(t for n, t in enumerate(question.facts, start=1) if n not in asked)
     return AskedFacts(missing, tuple(" ".join(o.split()) for o in replies[0].other if o.strip()))
 
 
@@ -456,8 +456,10 @@ def share_stats(
 ) -> dict[str, str]:
     """Compute, per question form, the shares of gold facts asked for and of excess questions."""
     stats = {}
-    for form, askings in questions_by_form.items():
-        read = [(a, r) for a, r in zip(askings, check.check(askings), strict=True) if not r.failure]
+    for form, questions in questions_by_form.items():
+        read = [
+            (a, r) for a, r in zip(questions, check.check(questions), strict=True) if not r.failure
+        ]
         n_facts = sum(len(a.facts) for a, _ in read)
         n_asked = n_facts - sum(len(r.missing) for _, r in read)
         n_beyond = sum(bool(r.beyond) for _, r in read)

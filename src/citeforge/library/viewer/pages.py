@@ -92,21 +92,21 @@ class Pages:
         """Start without reports whose files the viewer may serve."""
         self.reports = ReportFiles(self.folders)
 
-    def render_list(self, find: str, n_shown: int, is_part: bool, since: str) -> str:
+    def render_list(self, search: str, n_shown: int, is_part: bool, known_state: str) -> str:
         """Write the viewer's list of files, or only the part of it that changes, as HTML.
 
         Args:
-            find: words that names of files must contain.
+            search: words that names of files must contain.
             n_shown: most rows of each table.
             is_part: whether only the part that changes is wanted.
-            since: state that the reader has: the HTML is empty if it is still the same.
+            known_state: state that the reader has: the HTML is empty if it is still the same.
         """
         listing = self.folders.scan()
-        words = find.casefold()
+        words = search.casefold()
         chosen = [f for f in listing.found if words in f.name.casefold()]
         state = repr([one.state for one in chosen]) + repr(listing.works)
         tag = sha256(state.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-        if is_part and since == tag:
+        if is_part and known_state == tag:
             return ""
         sections = [
             Section(sort, title, head, [*map(self._rows.read, of[:n_shown])], len(of))
@@ -116,7 +116,7 @@ class Pages:
         hashes = {row.benchmark_hash: row.found.key for row in self._packages(listing)}
         template = "lists.html.j2" if is_part else "view.html.j2"
         return page_templates(_TEMPLATES).get_template(template).render(
-            sections=sections, works=listing.works, find=find, n_shown=n_shown, tag=tag,
+            sections=sections, works=listing.works, find=search, n_shown=n_shown, tag=tag,
             n_more=n_shown * 4, hashes=hashes, address=self.reports.make_address, plain=_plain,
             roots=[_plain(str(root)) for root in self.folders.roots], script=_read("view.js"),
             total=count_text(len(listing.found), "file"), styles=_read("view.css"),
@@ -234,13 +234,15 @@ class Pages:
         )  # fmt: skip
         return page.encode()
 
-    def render_queries(self, keys: Sequence[str], find: str, part: str, n_shown: int) -> bytes:
+    def render_queries(
+        self, keys: Sequence[str], search: str, field_value: str, n_shown: int
+    ) -> bytes:
         """Write the page that lists a package's queries, filtered by words and by a field.
 
         Args:
             keys: names the package.
-            find: words that the text of a query, or its id, must contain.
-            part: ``field=value`` that a query must have; empty for all.
+            search: words that the text of a query, or its id, must contain.
+            field_value: ``field=value`` that a query must have; empty for all.
             n_shown: most queries that are listed.
         """
         one, package = self._open_package(keys)
@@ -250,8 +252,8 @@ class Pages:
             for name, values in columns.items()
             for value in dict.fromkeys(values)
         }
-        field, value = slices.get(part, ("", ""))
-        words, texts = find.casefold(), package.queries["text"].to_pylist()
+        field, value = slices.get(field_value, ("", ""))
+        words, texts = search.casefold(), package.queries["text"].to_pylist()
         chosen = [
             (row, query, texts[row])
             for row, query in enumerate(package.query_ids)
@@ -260,7 +262,8 @@ class Pages:
         ]
         text = page_templates(_TEMPLATES).get_template("queries.html.j2").render(
             title=_plain(one.name), key=one.key, queries=chosen[:n_shown], total=len(chosen),
-            n_more=n_shown * 4, slices=slices, part=part, find=find, styles=_read("view.css"),
+            n_more=n_shown * 4, slices=slices, part=field_value, find=search,
+            styles=_read("view.css"),
         )  # fmt: skip
         return text.encode()
 
