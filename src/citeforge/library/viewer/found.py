@@ -69,7 +69,7 @@ class Listing:
     works: tuple[tuple[str, Work], ...] = ()
 
     def select(self, sort: Sort) -> list[Found]:
-        """List the files of one sort: packages, submissions, scores or reports."""
+        """List the files of one sort, such as packages, scores or reports."""
         return [one for one in self.found if one.sort == sort]
 
 
@@ -141,7 +141,7 @@ class Folders:
     def _label(self, path: Path, root: int) -> str:
         """Write a path below one of the folders, with the folder's name if there are several."""
         folder = self.roots[root]
-        below = _below(path, folder)
+        below = _relative_name(path, folder)
         if len(self.roots) == 1 or path == folder:
             return below
         is_clear = [one.name for one in self.roots].count(folder.name) == 1
