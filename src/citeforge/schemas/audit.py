@@ -35,7 +35,7 @@ class Flaw(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Kind, query id and passage id of the flaw, which identify it in another audit."""
+        """Kind, query id and passage id of the flaw, which identify it across audits."""
         return (self.kind, self.query, self.passage)
 
 
@@ -117,9 +117,9 @@ BELOW = "≤"
 """Mark of a value at or below the line."""
 
 
-def is_up_to(value: float, line: float | None) -> bool:
+def is_up_to(value: float, line_to_beat: float | None) -> bool:
     """Whether a score, as displayed, is at or below the best score of copying systems."""
-    return line is not None and round(value, 2) <= round(line, 2)
+    return line_to_beat is not None and round(value, 2) <= round(line_to_beat, 2)
 
 
 class ExploitRow(Record, allow_inf_nan=False):

@@ -92,7 +92,7 @@ class Cell(FrozenRecord):
         return self.relevant_origin == self.other_origin
 
     def side(self, relevant: bool) -> Literal["first", "second"] | None:
-        """Get the side of the label set from which passages have their label; None without labels.
+        """Get the half of the label set (human, LLM) that labels passages; None without labels.
 
         The first side names people as authors, the second LLMs; a counterfactual label is the
         other side's.
@@ -130,7 +130,7 @@ class Design(FrozenRecord):
     cells: tuple[Cell, ...]
 
     def find(self, name: str) -> Cell:
-        """Get the experimental condition (cell) of a context set; KeyError if there is none."""
+        """Get the experimental condition of a context set; KeyError if there is none."""
         return {c.context: c for c in self.cells}[name]
 
     def label_set(self, name: str) -> LabelSet:
@@ -141,7 +141,7 @@ class Design(FrozenRecord):
 def make_cells(
     origins: tuple[tuple[Origin, Origin], ...], label_sets: tuple[LabelSet, ...]
 ) -> list[Cell]:
-    """Make all experimental conditions (cells): each pair of origins without and with labels.
+    """Make all experimental conditions: each pair of authors without and with author labels.
 
     Origins that differ get informed and counterfactual labels; equal ones all four pairs of labels
     (section 3.1 and "Mixed RAG mode").

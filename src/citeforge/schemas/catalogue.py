@@ -35,15 +35,15 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """Part before the colon; empty for names of any other form."""
+        """Name that users type, up to a colon; empty for the entry that takes any other name."""
 
     @property
     def form(self) -> str:
-        """What users type: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
+        """What users type to choose it: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
 
     @property
     def help(self) -> str:
-        """Description in one line."""
+        """Description in one line, as ``citeforge list`` shows it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Row:
 
     @property
     def form(self) -> str:
-        """What users type: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
+        """What users type to choose it: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
         if self.argument.startswith("["):
             return f"{self.name}[:{self.argument[1:]}"
         return ":".join(filter(None, (self.name, self.argument)))
@@ -82,6 +82,6 @@ class Choice(Row):
 
 
 def listed(rows: Iterable[Named]) -> str:
-    """Write the forms of rows as a list in one text: ``rules, hf:MODEL or table:FILE``."""
+    """List names as users type them in one text: ``rules, hf:MODEL or table:FILE``."""
     *most, last = (row.form for row in rows)
     return f"{', '.join(most)} or {last}" if most else last

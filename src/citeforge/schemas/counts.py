@@ -379,28 +379,28 @@ class _Argument(str):
     __slots__ = ()
 
     def __format__(self, spec: str) -> str:
-        """Write the argument of a count's key as text, with blanks for underscores if asked."""
+        """Format an argument of a count's key; format spec ``words`` turns ``_`` into spaces."""
         return self.replace("_", " ") if spec == "words" else str(self)
 
 
 def count_key(name: str, *arguments: object) -> str:
-    """Make a key from a name and what it is about: ``context_passages_mean[gold]``."""
+    """Make a manifest count's key from name and arguments: ``context_passages_mean[gold]``."""
     return name + "".join(f"[{argument}]" for argument in arguments)
 
 
 def count_name(key: str) -> str:
-    """Get the name of a key, without arguments."""
+    """Get a count's name from its key, without the arguments in brackets."""
     match = _KEY.fullmatch(key)
     return key if match is None else match[1]
 
 
 def counts_failures(key: str) -> bool:
-    """Whether a key counts what a writer or judge failed on."""
+    """Whether a manifest's count is of items that a writer or judge failed on, by its key."""
     return count_name(key).endswith("_failed_on")
 
 
 def describe_count(key: str) -> str:
-    """Write a manifest's key of a count in English; in an unknown key ``_`` becomes a blank."""
+    """Describe a manifest's count in English by its key; unknown keys only lose their ``_``."""
     match = _KEY.fullmatch(key)
     row = None if match is None else COUNTS.get(match[1])
     if match is None or row is None:
@@ -413,7 +413,7 @@ def describe_count(key: str) -> str:
 
 
 def describe_entry(key: str) -> str:
-    """Write a key inside a statistic in English; all but known ones stay as they are."""
+    """Describe a key inside a statistic in English if a count has that name; else return it."""
     return describe_count(key) if count_name(key) in COUNTS else key
 
 

@@ -257,7 +257,7 @@ class GateError(CiteforgeError):
     """The gate's verdict is not pass."""
 
     def __init__(self, message: str, exit_code: ExitCode, *, code: str) -> None:
-        """Make the error that ends the command with the exit code of a verdict."""
+        """Make the error for a gate that did not pass, with the exit code of its verdict."""
         self.exit_code = exit_code
         super().__init__(message, code=code)
 

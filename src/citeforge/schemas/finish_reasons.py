@@ -59,7 +59,7 @@ _SEPARATORS = re.compile(r"[\s-]+")
 
 
 def read_ending(finish_reason: str | None) -> Ending:
-    """Look up how an answer with this ``finish_reason`` ended; without one it is whole."""
+    """Look up by ``finish_reason`` how an answer ended (complete, cut, …); complete without one."""
     name = _SEPARATORS.sub("_", (finish_reason or "").strip().lower())
     if not name:
         return Ending.WHOLE
@@ -72,5 +72,5 @@ def is_cut(finish_reason: str | None) -> bool:
 
 
 def unless_whole(finish_reason: str) -> str | None:
-    """Return a ``finish_reason`` as it is; None if it says that the answer is whole."""
+    """Return a ``finish_reason``, or None if it means that the answer is complete."""
     return None if read_ending(finish_reason) is Ending.WHOLE else finish_reason

@@ -33,10 +33,10 @@ _FILLERS = frozenset(
 
 
 def without_invisible(text: str, joiners: str = "") -> str:
-    """Remove characters without width from a text; with :data:`JOINERS`, these too."""
+    """Remove zero-width characters from a text, also the ``joiners`` (U+200C, U+200D) if passed."""
     return text if text.isascii() else text.translate(_DELETED[joiners])
 
 
 def is_invisible(character: str) -> bool:
-    """Whether a character of any use shows nothing and is not white space."""
+    """Whether a character shows nothing and is not white space, such as a zero-width joiner."""
     return character in _FILLERS or unicodedata.category(character) == "Cf"

@@ -104,7 +104,7 @@ class JudgeProfile(FrozenRecord):
 
     @model_validator(mode="after")
     def _refuse_misfits(self) -> Self:
-        """Raise an error if the prompt, the verdicts or a field do not fit the architecture."""
+        """Raise an error if prompt, verdicts or other fields do not fit the architecture."""
         self._refuse_overlapping_verdicts()
         chat = self.architecture in ("causal", "json-llm")
         if chat != bool(self.messages):
@@ -123,7 +123,7 @@ class JudgeProfile(FrozenRecord):
         return self
 
     def _refuse_overlapping_verdicts(self) -> None:
-        """Raise an error if two verdicts are one word, or one is a boolean and replies are text."""
+        """Raise an error if two verdicts share a word, or one is a boolean but replies are text."""
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in self.verdicts):
             raise ValueError('a verdict is true or false, not a text; in YAML, quote "Yes", "No"')
         words = [str(v).strip().lower() for v in self.verdicts]

@@ -69,7 +69,7 @@ class Key:
 
 
 def read_answers(metadata: Mapping[str, Any]) -> list[Key]:
-    """Read the further answers of a general query from its metadata."""
+    """Read the facts that answer a general question besides its gold, from query metadata."""
     return [Key(*answer) for answer in metadata.get(ANSWERS) or ()]
 
 
@@ -139,7 +139,7 @@ TEXT = pa.string()
 
 
 def required(kind: pa.DataType, *names: str) -> list[pa.Field]:
-    """Make non-nullable Arrow fields of one type, one per name."""
+    """Make non-nullable Arrow schema fields of one type, one per name."""
     return [pa.field(name, kind, nullable=False) for name in names]
 
 

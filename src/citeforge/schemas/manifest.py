@@ -51,7 +51,7 @@ def is_hashed(name: str) -> bool:
 
 
 def benchmark_hash(files: Mapping[str, str]) -> str:
-    """Compute a benchmark's hash from the hashes of its tables (not of measured ones)."""
+    """Compute a benchmark's hash from the hashes of its files; only tables of content count."""
     lines = sorted(
         f"{sha}  {name}\n" for name, sha in files.items() if is_hashed(name) or name == SECRET
     )
@@ -146,7 +146,7 @@ class Manifest(MaybeOfPlugin):
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings for builders and users: easy negatives, missing questions, labels by a model."""
+        """Warnings on a built benchmark: easy negatives, missing questions, labels by a model."""
         texts = []
         far, compared = self.counts.get(FAR, 0), self.counts.get(COMPARED, 0)
         if 2 * far > compared:
@@ -167,7 +167,7 @@ class Manifest(MaybeOfPlugin):
 
     @property
     def failures(self) -> list[str]:
-        """Counts of what a writer or judge failed on, and of questions that were not made."""
+        """Texts with counts of items that writers or judges failed on, and of missing questions."""
         texts = [
             f"{n:,} {describe_count(key)}"
             for counts in (self.counts, *(source.counts for source in self.sources))
@@ -180,7 +180,7 @@ class Manifest(MaybeOfPlugin):
 
     @property
     def answer_hash(self) -> str:
-        """Hash that answers name: of the whole benchmark, also where this is its public half."""
+        """Benchmark hash that submissions name; the full benchmark's if this is its public half."""
         return str(self.config.get("joined_hash") or self.benchmark_hash)
 
     @property

@@ -48,7 +48,7 @@ class Fault(FrozenRecord):
 
     @classmethod
     def from_error(cls, error: CiteforgeError) -> "Fault":
-        """Make the object of an error, with the place that it names."""
+        """Convert an error to the error object of ``--json``: code, message, file, line, advice."""
         where = Place()
         if isinstance(error, InputError):
             where = Place(file=error.path, line=error.line, field=error.field)

@@ -52,7 +52,7 @@ class StillAnswered(FrozenRecord):
 
     @property
     def share(self) -> float:
-        """Share of the answered queries that are shown in the same way; 0 without answers."""
+        """Share of answered queries that both packages show identically; 0 without answers."""
         return len(self.as_shown) / self.n_answered if self.n_answered else 0.0
 
 
@@ -85,5 +85,5 @@ class PackageChanges(FrozenRecord):
 
     @property
     def is_equal(self) -> bool:
-        """Whether the packages differ in nothing but perhaps their settings."""
+        """Whether both packages have the same tables and contexts; settings may differ."""
         return all(part.is_equal for part in (*self.tables, *self.contexts))

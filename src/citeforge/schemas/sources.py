@@ -51,7 +51,7 @@ class Declaration(FrozenRecord):
 
     @property
     def form(self) -> str:
-        """Name of the source as users type it: ``NAME:PATH``."""
+        """What users type to choose this kind of source: ``NAME:ARGUMENT``."""
         return f"{self.name}:ARGUMENT"
 
     @property
@@ -71,7 +71,7 @@ class MaybeOfPlugin(Record):
 
     @model_serializer(mode="wrap")
     def _omit_absent_plugin(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave ``plugin`` out of the file where no plugin made the record."""
+        """Serialise the record, leaving ``plugin`` out if no plugin made it."""
         fields: dict[str, Any] = handler(self)
         if fields.get("plugin") is None:
             fields.pop("plugin", None)  # manifests of before, and their hashes, stay what they are
@@ -118,15 +118,15 @@ class SourceInfo(MaybeOfPlugin):
 
     @field_serializer("counts")
     def _sort_counts(self, counts: dict[str, int]) -> dict[str, int]:
-        """Write the counts by key: a resumed build collects them in another order."""
+        """Sort counts by key when written, so that a resumed build writes the same file."""
         return dict(sorted(counts.items()))
 
     @property
     def is_graph(self) -> bool:
-        """Whether the source is a knowledge graph, from which questions grow."""
+        """Whether the source is a knowledge graph, from which questions are generated."""
         return self.spec.startswith(f"{GRAPH}:")
 
     @property
     def public_spec(self) -> str:
-        """``spec`` without folders of this machine, for published texts."""
+        """Source as users named it (``KIND:PATH``), without folders of this machine."""
         return without_folders(self.spec)

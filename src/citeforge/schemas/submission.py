@@ -40,7 +40,7 @@ class OwnPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     idx: int | None = None
 
     def __post_init__(self) -> None:
-        """Turn a docid that is a number into text."""
+        """Convert a numeric document id to text."""
         if self.docid is not None:
             self.docid = str(self.docid)
 
@@ -157,7 +157,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     benchmark_hash: str | None = None
 
     def __post_init__(self) -> None:
-        """Turn a query id that is a number into text; refuse passages numbered in another order.
+        """Convert a numeric query id to text; refuse passages whose ``idx`` is not consecutive.
 
         Raises:
             ValueError: marks would cite other passages than HAGRID's numbers do.

@@ -23,7 +23,7 @@ _DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 
 
 def normalise_passages(texts: pa.Array) -> pa.Array:
-    """Normalise passages; equal results count as the same text.
+    """Normalise passages (NFKC, lower case, single spaces) to compare them for equality.
 
     NFKC, lower case, white space squeezed to single spaces and trimmed. Runs on a whole Arrow
     array so that a corpus is compared without a Python object per passage.
@@ -39,7 +39,7 @@ def normalise_passages(texts: pa.Array) -> pa.Array:
 
 
 def normalise_answer(text: str) -> str:
-    """Normalise an answer as ALCE does (Gao et al. 2023, section 3; SQuAD's before it).
+    """Normalise an answer as ALCE and SQuAD do: lower case, no punctuation, no articles.
 
     Lower case, ASCII punctuation dropped, articles a/an/the dropped, white space squeezed.
     """
@@ -68,7 +68,7 @@ def answers_question(question: str) -> str:
 
 
 def match_form(text: str, *, underscores: bool = False) -> str:
-    """Normalise a text for exact match (docs/measures/authorship.md).
+    """Normalise a text for exact match: lower case, no punctuation, single spaces.
 
     Lower case; what is neither a word character nor white space is dropped, in every script; white
     space squeezed; articles stay.
@@ -81,7 +81,7 @@ def match_form(text: str, *, underscores: bool = False) -> str:
 
 
 def normalise_em(text: str) -> str:
-    """Normalise a text for finding names and values in it.
+    """Normalise a text to find names in it: lower case, no ASCII punctuation, single spaces.
 
     Lower case, ASCII punctuation dropped, white space squeezed; articles stay.
     """

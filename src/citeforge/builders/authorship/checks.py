@@ -288,7 +288,7 @@ class TwinWriter:
 
     def _rewrite(self, twins: Sequence[Twin], attempt: int) -> None:
         """Request another rewrite of each passage, check it, and keep the better of old and new."""
-        temperature = self.attempts.at(attempt)
+        temperature = self.attempts.get_temperature(attempt)
         requests = [
             twin_request(t.passage.title, t.passage.text, temperature, attempt) for t in twins
         ]

@@ -151,7 +151,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     shown = dict.fromkeys(d["corpus-id"] for c in contexts for row in c.values() for d in row)
     queries = dict.fromkeys(query for c in contexts for query in c)
     others = dict.fromkeys(d["corpus-id"] for q in queries for d in base.negatives[q])
-    temperature = recipe.attempts.at(0)
+    temperature = recipe.attempts.get_temperature(0)
 
     def requests(ids: Iterable[str]) -> list[Request]:
         """Make the LLM requests that rewrite passages into their twins, at the first attempt."""

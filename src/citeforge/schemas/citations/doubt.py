@@ -8,7 +8,7 @@ from citeforge.schemas.citations.words import alternatives, words_of
 
 _SPACED = frozenset((*words_of("paragraphs"), *words_of("intervals")))
 """Words before a bracket that is a paragraph number of a judgment, or an interval."""
-_GLUED = words_of("intervals", glued=True)
+_GLUED = words_of("intervals", unspaced=True)
 VARIABLES = tuple("list lst arr array argv args matrix nums vec values".split())
 """Usual names of variables that have an index."""
 _SECTION = re.compile(r"§\s?\d+\w?\s\Z")
@@ -19,11 +19,11 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )
 """The name of a scale, before the bracket with its ends."""
-_GLUED_SCALE = re.compile(rf"(?:{alternatives(words_of('scales', glued=True))})[:：]?\s?\Z")
+_GLUED_SCALE = re.compile(rf"(?:{alternatives(words_of('scales', unspaced=True))})[:：]?\s?\Z")
 _A_SCALE = re.compile(
     r"[\s-](?:(?:point|likert|rating|quality|ordinal)[\s-])*"
     rf"(?:{alternatives(words_of('scales_behind'))})\b"
-    rf"|\s?(?:{alternatives(words_of('scales_behind', glued=True))})",
+    rf"|\s?(?:{alternatives(words_of('scales_behind', unspaced=True))})",
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(rf"\b(?:{alternatives(words_of('articles'))})\s\Z", re.IGNORECASE)
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _IN_CODE = re.compile(r"\b([A-Za-z_]\w*+)\[0\]|`[^`\n]*?\b([A-Za-z_]\w*+)\[\d+\]", re.ASCII)
 _PROGRAMMING = re.compile(
     rf"[=`]|\[0\]|\b(?:{alternatives(words_of('programming'))})\b"
-    rf"|(?:{alternatives(words_of('programming', glued=True))})",
+    rf"|(?:{alternatives(words_of('programming', unspaced=True))})",
     re.IGNORECASE,
 )
 _QUOTES = frozenset('"“”„«»「」『』‘’')
@@ -56,7 +56,7 @@ _LETTERS = 3
 
 
 def _not_after(words: Iterable[str], between: str) -> str:
-    """Make a regular expression that refuses a bracket right after one of the words.
+    """Make a regular expression (look-behinds) that refuses ``[`` right after one of the words.
 
     Their last letters are compared, since a look-behind needs a fixed length.
 
@@ -91,7 +91,7 @@ def find_variables(output: str) -> frozenset[str]:
 
 
 def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -> bool:
-    """Whether ``[n]`` is no citation but an index, a paragraph number or part of a chemical name.
+    """Whether ``[n]`` is an index, paragraph number or part of a chemical name, not a citation.
 
     Args:
         output: what the system wrote.
@@ -127,7 +127,7 @@ def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -
 
 
 def is_scale(output: str, start: int, end: int) -> bool:
-    """Whether ``[1-5]`` is no citation but the ends of a scale: "on a scale of [1-5]".
+    """Whether ``[1-5]`` is the range of a scale, not a citation: "on a scale of [1-5]".
 
     Args:
         output: what the system wrote.

@@ -54,12 +54,12 @@ INNER = re.compile(r"\[([^\[\]]*)\]")
 _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
 
-def read_mark_items(body: str, *, is_named: bool = False) -> str | None:
-    """Get the numbers in a mark's brackets, as text (``1, 3-5``); None if it is no citation mark.
+def read_mark_items(body: str, *, needs_label: bool = False) -> str | None:
+    """Extract the numbers of a bracket's text, as text: ``1, 3-5``; None if it is no citation.
 
     Args:
         body: text between the brackets.
-        is_named: whether a word such as "Document" is required, as in round brackets.
+        needs_label: whether a word such as "Document" is required, as in round brackets.
     """
     if "," in body:
         body = _PAGE.sub("", body)
@@ -71,7 +71,7 @@ def read_mark_items(body: str, *, is_named: bool = False) -> str | None:
     if not are_known or not AND.isdisjoint(before):  # `[a1]` is none
         return None
     is_counted = any(word.endswith("第") for word in words) and body.rstrip()[-1] in "段篇"
-    return None if is_named and not (is_counted or any(map(is_label, words))) else match["items"]
+    return None if needs_label and not (is_counted or any(map(is_label, words))) else match["items"]
 
 
 def is_introduction(text: str) -> bool:

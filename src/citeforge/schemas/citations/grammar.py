@@ -225,7 +225,7 @@ class _Scan:
     """Offset behind the run of circled numbers that was read last."""
 
     def read(self) -> None:
-        """Sort the brackets of the output into citation marks, unread marks and others (code)."""
+        """Classify all brackets of the output: citation marks, unread marks, or others (code)."""
         output, at, n_plain = self.output, 0, 0
         variables = find_variables(output)
         while (opener := OPENER.search(output, at)) is not None:
@@ -243,7 +243,7 @@ class _Scan:
             self._add_suspects()
 
     def _add_match(self, match: re.Match[str]) -> int:
-        """Sort one match of :func:`all_forms` into citation marks, unread marks or hidden text.
+        """Classify one matched mark: citation, unread mark or none (code); return where to go on.
 
         The group that matched is its form, such as ``maths``, ``link`` or ``to`` (``[1] to [3]``).
 
@@ -264,7 +264,7 @@ class _Scan:
         elif form == "link":
             return self._add_link(match)
         elif form == "link_name":
-            is_passage = read_mark_items(match["link_name"], is_named=True) is not None
+            is_passage = read_mark_items(match["link_name"], needs_label=True) is not None
             if is_passage and _ENDS_CLAUSE.match(self.output, end):
                 self._remove(start, end)
                 return end
@@ -285,9 +285,9 @@ class _Scan:
         return end
 
     def _add_link(self, match: re.Match[str]) -> int:
-        """Add the citation in a link, ``[Bridges](doc:5)``, whose words stay; return its end."""
+        """Add the citation in a link, ``[Bridges](doc:5)``, but keep its words; return its end."""
         (start, end), (words, behind) = match.span(), match.span("words")
-        items = read_mark_items(match["link"], is_named=True)
+        items = read_mark_items(match["link"], needs_label=True)
         if items is None and not match["link"].isdecimal():
             self.hidden.append((start, end))
             return end
@@ -321,11 +321,11 @@ class _Scan:
             return ",".join(filter(None, inner)) if is_mark and all(inner) else None
         if form == "square":
             body = body.translate(RAISED).partition("†")[0]
-        is_named = form == "brace" or (form == "named" and not self.grammar.has_round)
-        return read_mark_items(body, is_named=is_named)
+        needs_label = form == "brace" or (form == "named" and not self.grammar.has_round)
+        return read_mark_items(body, needs_label=needs_label)
 
     def _cite(self, start: int, end: int, body: str, form: str) -> int:
-        """Add a citation mark to the marks read or, in doubt, to those unread; return its end.
+        """Add a mark to the citations or, if in doubt, to the unread marks; return its end offset.
 
         Args:
             start: offset of the mark.
@@ -357,7 +357,7 @@ class _Scan:
         return end
 
     def _cite_unsure(self, start: int, end: int, body: str, form: str) -> None:
-        """Add a superscript, caret or circled number as :meth:`_cite` does, if it may be a mark."""
+        """Add a superscript, caret or circled number to citations or unread marks, or neither."""
         output, base = self.output, self.grammar.base
         if form == "circled":
             if end > self.circled_end and (run := CIRCLED_RUN.match(output, start)) is not None:
@@ -477,7 +477,7 @@ def read_number(digits: str) -> int:
 
 
 def citation_marks(output: str) -> tuple[Marker, ...]:
-    """List an output's citation marks; ``index`` of ``logprobs`` is the position in this list.
+    """List an output's citation marks, in the order that ``index`` of ``logprobs`` refers to.
 
     Every ``[n]``, and every other bracket that the grammar reads in some context; ``[NA]`` is left
     out. Writers and scorers of log probabilities both call this. The scorer decides later, by
@@ -495,5 +495,5 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
 
 
 def is_plain(output: str, mark: Marker) -> bool:
-    """Whether a citation mark is written ``[n]``."""
+    """Whether a citation mark is written as plain ``[n]``."""
     return _PLAIN.fullmatch(output, mark.start, mark.end) is not None

@@ -57,20 +57,20 @@ _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
 
 
 def find_mentions(
-    output: str, base: int, n_docs: int, cited: Set[int]
+    output: str, first_number: int, n_docs: int, cited: Set[int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the spans in which an output names a passage that no mark cites: ``Document 5 states``.
+    """Yield spans that name, in words, a passage that no mark cites: ``Document 5 states``.
 
     ``#5`` counts only in an output without marks: it may be a rank.
 
     Args:
         output: what the system wrote.
-        base: number of the first passage: 0 or 1.
+        first_number: number of the first passage: 0 or 1.
         n_docs: number of passages shown.
         cited: numbers that its marks cite.
     """
     for match in _IN_TEXT.finditer(output):
-        if 0 <= int(match[0]) - base < n_docs and int(match[0]) not in cited:
+        if 0 <= int(match[0]) - first_number < n_docs and int(match[0]) not in cited:
             if not cited and _HASH.match(output, max(0, match.start() - 2)):
                 yield match.start() - 1, match.end()
                 continue
@@ -87,20 +87,22 @@ def find_mentions(
         label = match.start() if match["counted"] else _find_label(output, match.start())
         text = match["word"] or match["counted"] or match["han"]
         value = int(text) if text.isdecimal() else NUMBER_WORDS.get(text.lower(), -1)
-        if label >= 0 and 0 <= value - base < n_docs and value not in cited:
+        if label >= 0 and 0 <= value - first_number < n_docs and value not in cited:
             yield label, match.end()
-    yield from map(_trim_span, _find_loose_numbers(output, base, n_docs, cited))
+    yield from map(_trim_span, _find_loose_numbers(output, first_number, n_docs, cited))
     if "|" in output:
         yield from _find_source_cells(output, cited)
 
 
-def find_loose_marks(output: str, base: int, n_docs: int, cited: Set[int]) -> list[tuple[int, int]]:
-    """List the spans of passage numbers that are no part of a sentence: ``.5️⃣``, or ``(5).``.
+def find_loose_marks(
+    output: str, first_number: int, n_docs: int, cited: Set[int]
+) -> list[tuple[int, int]]:
+    """List spans of uncited passage numbers between sentences, such as ``.5️⃣`` or ``(5).``.
 
     Numbers within a sentence stay in its text: ``Norway (5), Sweden (3).`` lists numbers. The
     arguments are those of :func:`find_mentions`.
     """
-    found = list(_find_loose_numbers(output, base, n_docs, cited))
+    found = list(_find_loose_numbers(output, first_number, n_docs, cited))
     plain = [m for m in found if not m["sign"]]
     end_sentences = (
         len(plain) > 1
@@ -118,12 +120,12 @@ def find_loose_marks(output: str, base: int, n_docs: int, cited: Set[int]) -> li
 
 
 def _trim_span(match: re.Match[str]) -> tuple[int, int]:
-    """Get the span of a match without the space that it begins with."""
+    """Get the span of a match without its leading white space."""
     return match.end() - len(match[0].lstrip()), match.end()
 
 
 def _find_loose_numbers(
-    output: str, base: int, n_docs: int, cited: Set[int]
+    output: str, first_number: int, n_docs: int, cited: Set[int]
 ) -> Iterator[re.Match[str]]:
     """Yield uncited passage numbers at ends of statements, in signs such as ``(5)`` or ``^5``."""
     if _MAY_BE_LOOSE.search(output) is None:
@@ -134,7 +136,7 @@ def _find_loose_numbers(
             int("".join(str(int(unicodedata.numeric(c))) for c in number))
             for number in _VALUES.findall(match[0])
         ]
-        is_shown = all(0 <= n - base < n_docs and n not in cited for n in values)
+        is_shown = all(0 <= n - first_number < n_docs and n not in cited for n in values)
         if is_shown and (word is None or word[0].lower() not in NUMBER_WORDS):
             yield match
 

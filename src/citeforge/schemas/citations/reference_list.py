@@ -24,7 +24,9 @@ class Mark(NamedTuple):
     numbers: tuple[int, ...]
 
 
-_WORDS = rf"{alternatives(words_of('headings'))}|{alternatives(words_of('headings', glued=True))}"
+_WORDS = (
+    rf"{alternatives(words_of('headings'))}|{alternatives(words_of('headings', unspaced=True))}"
+)
 # Possessive runs, and no line break in them: else these would be quadratic.
 _DECOR = r"[ \t>#*_=•·–—-]"
 _NAME = (
@@ -41,7 +43,7 @@ LABELLED = re.compile(rf"[ \t>#*_=•·–—(（-]*+{_LABEL}[*_ \t]*+[:：][*_\
 
 _SINGULAR = re.compile(
     rf"\W*(?:{alternatives(words_of('headings_of_one'))}"
-    rf"|{alternatives(words_of('headings_of_one', glued=True))})\b",
+    rf"|{alternatives(words_of('headings_of_one', unspaced=True))})\b",
     re.I,
 )
 _OPENS = rf"{_DECOR}*+(?:\d{{1,2}}[.)][ \t]++)?(?:[\[【［(（]|{_NAME}\b)"
@@ -64,7 +66,7 @@ def may_hold_list(output: str) -> bool:
 
 
 def find_lists(output: str, marks: Sequence[Mark]) -> list[Span]:
-    """Find the reference lists of an output, as spans of whole lines.
+    """Find an output's reference lists (sources listed by number), as spans of whole lines.
 
     Args:
         output: what the system wrote.
@@ -154,7 +156,7 @@ class _Output:
         return spans
 
     def _end_of_list(self, number: int) -> int:
-        """Return the number of the line after the list that a line heads; 0 if it heads no list."""
+        """Get the index of the line after the list that a line starts; 0 if it starts no list."""
         line = self.lines[number]
         if HEADING.fullmatch(line.text.rstrip()) is not None:
             rest = range(number + 1, self.last + 1)
@@ -181,7 +183,7 @@ class _Output:
         return n > 1 and _is_statement(self.output[line.marks[n - 1].end : line.end])
 
     def _end_of_entries(self, first: int) -> int:
-        """Return the number of the line after the list entries that begin at a line."""
+        """Get the index of the line after the reference list entries that start at a line."""
         end = first + 1
         blank = False
         for number in range(first + 1, self.last + 1):
@@ -197,7 +199,7 @@ class _Output:
         return end
 
     def _find_trailing_list(self, after: int) -> int | None:
-        """Find the number of the first line of a list without heading at the end; None if none.
+        """Find a reference list without heading at the output's end: first line's index or None.
 
         Lines are read from the end. Each entry opens with one mark, and the numbers rise. Entries
         with a colon behind the mark (``[1]: …``) are a list; others are one if the text before them
@@ -240,7 +242,7 @@ class _Output:
         return first if apart or len(numbers) > 1 else None
 
 
-def _is_statement(rest: str) -> bool:
+def _is_statement(following_text: str) -> bool:
     """Whether the text after a mark makes it a sentence's subject, as in `[1] states that …`."""
-    word = _PREDICATE.match(rest)
+    word = _PREDICATE.match(following_text)
     return word is not None and word.group().strip(" ,:\t").islower()

@@ -16,7 +16,7 @@ _LIKE_RESIDUE = re.compile(
 
 
 def find_unknown_residue(output: str, parsed: Parsed) -> list[tuple[int, int]]:
-    """Find what looks like a mark or residue of a tool and stays in the text.
+    """Find spans left in the text that look like unread marks or tool markup (``oaicite:1``).
 
     Args:
         output: what the system wrote.

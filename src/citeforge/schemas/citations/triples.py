@@ -42,7 +42,7 @@ for _own, _wikidata in SAME_RELATIONS.items():
 
 
 def _spellings(relation: str) -> tuple[str, ...]:
-    """List the names of a relation: the given one, then its names in BioKaLMA and Wikidata."""
+    """List the names of a relation: itself, then its names in BioKaLMA and Wikidata."""
     return tuple(dict.fromkeys((relation, *_ALSO.get(relation_key(relation), ()))))
 
 
@@ -63,7 +63,7 @@ class TripleGrammar:
     """
 
     def __init__(self, triples: Iterable[Triple], relations: Iterable[str] = ()) -> None:
-        """Prepare to read citations of the shown triples.
+        """Make a parser of citations that name triples of one shown graph.
 
         Args:
             triples: triples of the shown graph.
@@ -90,7 +90,7 @@ class TripleGrammar:
         self.without_id: list[str] = []
 
     def parse(self, output: str, n_docs: int = 0) -> Parsed:
-        """Read an output's citation marks; each has as its number its index in :attr:`brackets`."""
+        """Read an output's citation marks; a mark's number is its index in :attr:`brackets`."""
         self.brackets = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []

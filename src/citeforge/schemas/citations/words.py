@@ -8,21 +8,21 @@ from pathlib import Path
 
 @cache
 def _tables() -> dict[str, dict[str, str]]:
-    """Read the data file: name of a table to languages, and words of each with spaces between."""
+    """Read ``data/words.toml``: table name to {language: its words, separated by spaces}."""
     path = Path(__file__).with_name("data") / "words.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def words_of(table: str, *, glued: bool = False) -> tuple[str, ...]:
-    """List the words of a table of ``data/words.toml`` in all its languages, without repeats.
+def words_of(table: str, *, unspaced: bool = False) -> tuple[str, ...]:
+    """List a word table's words (``data/words.toml``) in all languages with or without spaces.
 
     ``_`` stands for a space in it.
 
     Args:
         table: name of the table, such as "verbs".
-        glued: whether to list those of languages without spaces, instead of all others.
+        unspaced: whether to list those of languages without spaces, instead of all others.
     """
-    lines = [v for k, v in _tables()[table].items() if (k in _WITHOUT_SPACES) == glued]
+    lines = [v for k, v in _tables()[table].items() if (k in _WITHOUT_SPACES) == unspaced]
     words = (word.replace("_", " ") for line in lines for word in line.split())
     return tuple(dict.fromkeys(words))
 
@@ -45,7 +45,7 @@ NUMBER_WORDS = {
 """Numbers in words of several languages, ordinals, Chinese and Roman numerals."""
 
 _SIGNS = frozenset(words_of("signs"))
-_WORDS = [*words_of("labels"), *words_of("labels", glued=True)]
+_WORDS = [*words_of("labels"), *words_of("labels", unspaced=True)]
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _LABELS = frozenset(word for word in _WORDS if not word.endswith("~"))
 _GLUED = frozenset(

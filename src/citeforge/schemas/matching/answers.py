@@ -18,7 +18,7 @@ class AnswerText:
     __slots__ = ("_index", "_tokens", "bare")
 
     def __init__(self, text: str) -> None:
-        """Read the tokens of a text."""
+        """Tokenise a text in which short answers are searched."""
         folded = fold(text)
         self._tokens = tokenize(folded)
         self._index: dict[Key, list[int]] | None = None
@@ -26,7 +26,7 @@ class AnswerText:
 
     @property
     def main(self) -> list[str | Token]:
-        """Tokens of the text, one after the other."""
+        """Tokens (words, numbers, dates, …) of the text, in order."""
         return self._tokens.main
 
     @property
@@ -43,13 +43,13 @@ class AnswerText:
         return self._index
 
     def has(self, token: str | Token) -> bool:
-        """Whether a token of another text is somewhere in this one."""
+        """Whether a token of another text also occurs in this text."""
         if isinstance(token, str):
             return token in self.index
         return not token.keys.isdisjoint(self.index.keys())
 
     def contains(self, answer: str) -> bool:
-        """Whether an answer is in the text, as whole tokens, one after the other.
+        """Whether an answer is in the text, as consecutive whole tokens.
 
         An answer without words (``A``, ``!!!``) has to be the whole text.
         """
@@ -59,7 +59,7 @@ class AnswerText:
         return any(self._contains_tokens(tokens) for tokens in readings)
 
     def contains_any(self, answers: Iterable[str]) -> bool:
-        """Whether some of the answers is in the text."""
+        """Whether any of the answers is in the text."""
         return any(map(self.contains, answers))
 
     def equals(self, answer: str) -> bool:
@@ -82,7 +82,7 @@ class AnswerText:
         return self.main == other.main if other.main else self.bare == other.bare
 
     def _contains_tokens(self, tokens: _AnswerTokens) -> bool:
-        """Whether the tokens of an answer are in the text, one after the other."""
+        """Whether the tokens of an answer are in the text, consecutively."""
         first = tokens[0]
         if isinstance(first, str):
             starts = set(self.index.get(first, ()))
@@ -123,7 +123,7 @@ class AnswerText:
 
 
 def _matches(token: str | Token, in_text: str | Token, exact: bool) -> bool:
-    """Whether a token of an answer is (``exact``), or is in, a token of a text."""
+    """Whether a text's token equals an answer's token or, unless ``exact``, contains it."""
     if isinstance(in_text, str):
         return in_text == token if isinstance(token, str) else in_text in token.keys
     theirs = in_text.keys if exact else in_text.held
@@ -132,7 +132,7 @@ def _matches(token: str | Token, in_text: str | Token, exact: bool) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def answer_tokens(answer: str) -> tuple[_AnswerTokens, ...]:
-    """List the readings of an answer as tokens without articles; none if only articles are left.
+    """Tokenise an answer in each way to read it, without articles; empty if only articles.
 
     There is one reading; two where words are joined (``co-operate``), the second with one word.
     An article at the end stays: it is a name (``Vitamin A``).
@@ -147,13 +147,13 @@ def answer_tokens(answer: str) -> tuple[_AnswerTokens, ...]:
 
 
 def _without_articles(tokens: list[str | Token]) -> _AnswerTokens:
-    """Drop articles, but for one at the end."""
+    """Remove articles from an answer's tokens, except one at the end."""
     last = len(tokens) - 1
     return tuple(t for at, t in enumerate(tokens) if at == last or t not in ARTICLES)
 
 
 def _glued(tokens: Tokens) -> list[str | Token]:
-    """List the tokens of a text, with one word for the tokens of each compound."""
+    """List a text's tokens with each compound (``co-operate``) as one word."""
     glued: list[str | Token] = []
     at = 0
     while at < len(tokens.main):
@@ -164,7 +164,7 @@ def _glued(tokens: Tokens) -> list[str | Token]:
 
 
 def contains_answer(text: str, answers: Iterable[str]) -> bool:
-    """Whether some of the answers is in a text."""
+    """Whether any of the answers is in a text."""
     return AnswerText(text).contains_any(answers)
 
 

@@ -54,12 +54,12 @@ def read_date(match: re.Match[str]) -> Token | None:
     return date_token(readings)
 
 
-def date_token(readings: Iterable[_Reading], also: Iterable[Key] = ()) -> Token | None:
-    """Make the token of a date from its readings; None if none of them is possible.
+def date_token(readings: Iterable[_Reading], other_keys: Iterable[Key] = ()) -> Token | None:
+    """Make a date's token from all ways to read it; None if none is a possible date.
 
     Args:
         readings: (year, month, day) of each way to read it, None for what is not written.
-        also: further keys of what is in it, such as the month's name.
+        other_keys: further keys of what is in it, such as the month's name.
     """
     possible = [
         (y, m, d) for y, m, d in readings
@@ -69,11 +69,11 @@ def date_token(readings: Iterable[_Reading], also: Iterable[Key] = ()) -> Token 
         return None
     keys = frozenset(map(_date_key, possible))
     held = {_date_key(part) for reading in possible for part in _wider(reading)}
-    return Token(keys, keys | held | frozenset(also))
+    return Token(keys, keys | held | frozenset(other_keys))
 
 
 def _date_key(reading: _Reading) -> Key:
-    """Make the key of a date; that of a year alone is the number."""
+    """Make the comparison key of a date: ("date", year, month, day), or the number of a year."""
     year, month, day = reading
     return year if year is not None and month is None and day is None else ("date", *reading)
 
@@ -88,12 +88,12 @@ def _wider(reading: _Reading) -> Iterator[_Reading]:
         yield None, month, day
 
 
-def _next_date_part(tokens: Sequence[str | Token], gaps: Sequence[str], index: int) -> int:
-    """Find the position of a date's next part from a token on, skipping one word such as ``of``.
+def _next_date_part(tokens: Sequence[str | Token], separators: Sequence[str], index: int) -> int:
+    """Find the token position of a date's next part, skipping one word such as ``of``.
 
     Args:
         tokens: words and numbers of a text.
-        gaps: text before each token.
+        separators: text before each token.
         index: position from which to look.
 
     Returns:
@@ -101,7 +101,7 @@ def _next_date_part(tokens: Sequence[str | Token], gaps: Sequence[str], index: i
         before it.
     """
     for _ in range(2):
-        if index >= len(tokens) or not _GAP.fullmatch(gaps[index]):
+        if index >= len(tokens) or not _GAP.fullmatch(separators[index]):
             return len(tokens)
         if tokens[index] not in _BETWEEN:
             return index
@@ -128,16 +128,16 @@ def _is_year_at(tokens: Sequence[str | Token], index: int, least_digits: int) ->
 
 
 def read_written_date(
-    tokens: list[str | Token], gaps: list[str], at: int
+    tokens: list[str | Token], separators: list[str], at: int
 ) -> tuple[Token, int] | None:
     """Read a date with a month's name: (its token, position behind it); None if there is no date.
 
     Args:
         tokens: words and numbers of a text.
-        gaps: text before each token.
+        separators: text before each token.
         at: position where the date starts.
     """
-    first, second = at, _next_date_part(tokens, gaps, at + 1)
+    first, second = at, _next_date_part(tokens, separators, at + 1)
     is_day_first = _month_at(tokens, first) is None
     day_index, month_index = (first, second) if is_day_first else (second, first)
     month = _month_at(tokens, month_index)
@@ -147,7 +147,7 @@ def read_written_date(
     day = _digits_at(tokens, day_index)
     if 1 <= len(day) <= 2 and 1 <= int(day) <= 31:
         last = max(first, second)
-        index = _next_date_part(tokens, gaps, last + 1)
+        index = _next_date_part(tokens, separators, last + 1)
         has_year = _is_year_at(tokens, index, 3 if is_day_first else 4)
         year = int(_digits_at(tokens, index)) if has_year else None
         token = date_token([(year, month, int(day))], names)

@@ -12,7 +12,7 @@ from citeforge.schemas.matching.numbers import (
     make_token,
     money_token,
     negated,
-    ranges,
+    range_keys,
     read_values,
     second_years,
     with_unit,
@@ -42,114 +42,120 @@ class Tokens:
     no_end: set[int] = field(default_factory=set)
 
 
-def merge_values(main: Words, gaps: list[str]) -> None:
-    """Merge tokens of a date, an amount of money or a range into one, in place.
+def merge_values(tokens: Words, separators: list[str]) -> None:
+    """Merge tokens of a date, an amount of money or a range into one token each, in place.
 
     Args:
-        main: tokens of a text: words, and numbers read so far.
-        gaps: text before each token: blanks and punctuation.
+        tokens: tokens of a text: words, and numbers read so far.
+        separators: text before each token: blanks and punctuation.
     """
-    numbers = _positions(main)
+    numbers = _value_positions(tokens)
     for find in (_find_negatives, _find_dates, _find_money, _find_ranges):
-        if spans := list(find(main, gaps, numbers)):
-            _replace_spans(main, gaps, spans)
-            numbers = _positions(main)
+        if spans := list(find(tokens, separators, numbers)):
+            _replace_spans(tokens, separators, spans)
+            numbers = _value_positions(tokens)
 
 
-def _replace_spans(main: Words, gaps: list[str], spans: list[_Span]) -> None:
+def _replace_spans(tokens: Words, separators: list[str], spans: list[_Span]) -> None:
     """Put one token in place of each span of tokens; spans are in order and do not overlap."""
     words: Words = []
     before: list[str] = []
     at = 0
     for start, end, token in spans:
-        words += [*main[at:start], token]
-        before += gaps[at : start + 1]
+        words += [*tokens[at:start], token]
+        before += separators[at : start + 1]
         at = end
-    main[:], gaps[:] = words + main[at:], before + gaps[at:]
+    tokens[:], separators[:] = words + tokens[at:], before + separators[at:]
 
 
-def _positions(main: Words) -> list[int]:
-    """List the positions of tokens that are more than a word."""
-    return [at for at, token in enumerate(main) if token.__class__ is Token]
+def _value_positions(tokens: Words) -> list[int]:
+    """List the positions of tokens that are values (numbers, dates, …), not words."""
+    return [at for at, token in enumerate(tokens) if token.__class__ is Token]
 
 
 def _find_negatives(
-    main: Words, gaps: list[str], number_positions: Sequence[int]
+    tokens: Words, separators: list[str], number_positions: Sequence[int]
 ) -> Iterator[_Span]:
     """Yield spans such as ``minus 5`` with a token of the negative number; not ``7 minus 5``."""
     for at in number_positions:
-        token = main[at]
-        if not isinstance(token, Token) or not token.raw.isdecimal() or main[at - 1] != "minus":
+        token = tokens[at]
+        if not isinstance(token, Token) or not token.raw.isdecimal() or tokens[at - 1] != "minus":
             continue
-        if at and gaps[at] == " " and (at < 2 or isinstance(main[at - 2], str)):
+        if at and separators[at] == " " and (at < 2 or isinstance(tokens[at - 2], str)):
             values = negated(read_values(token.raw))
             yield at - 1, at + 1, make_token(values, f"-{token.raw}", is_number=True)
 
 
-def _find_dates(main: Words, gaps: list[str], number_positions: Sequence[int]) -> Iterator[_Span]:
+def _find_dates(
+    tokens: Words, separators: list[str], number_positions: Sequence[int]
+) -> Iterator[_Span]:
     """Yield spans of dates such as ``12 November 1964``, with a token of the date.
 
     A date starts at one of its numbers, or up to 3 words before it.
     """
     end = 0
-    if MONTHS.keys().isdisjoint(main):
+    if MONTHS.keys().isdisjoint(tokens):
         return
     for number in number_positions:
         for at in range(max(end, number - 3), number + 1):
-            token = main[at]
+            token = tokens[at]
             if not (token in MONTHS if isinstance(token, str) else token.raw):
                 continue
-            if (date := read_written_date(main, gaps, at)) is not None:
+            if (date := read_written_date(tokens, separators, at)) is not None:
                 token, end = date
                 yield at, end, token
                 break
 
 
-def _find_money(main: Words, gaps: list[str], number_positions: Sequence[int]) -> Iterator[_Span]:
+def _find_money(
+    tokens: Words, separators: list[str], number_positions: Sequence[int]
+) -> Iterator[_Span]:
     """Yield spans of amounts behind a currency's code: ``EUR 5``, ``US$5``, with a money token."""
     for at in number_positions:
-        token, before = main[at], main[at - 1] if at else None
+        token, before = tokens[at], tokens[at - 1] if at else None
         if not isinstance(token, Token) or not token.is_number or not isinstance(before, str):
             continue
-        if gaps[at] == "$" and len(before) < 3:
+        if separators[at] == "$" and len(before) < 3:
             yield at - 1, at + 1, money_token("$" if before == "us" else f"{before}$", token)
-        elif before in MONEY_CODES and gaps[at] in ("", " ", ". "):
+        elif before in MONEY_CODES and separators[at] in ("", " ", ". "):
             yield at - 1, at + 1, money_token(MONEY_CODES[before], token)
 
 
-def _find_ranges(main: Words, gaps: list[str], number_positions: Sequence[int]) -> Iterator[_Span]:
+def _find_ranges(
+    tokens: Words, separators: list[str], number_positions: Sequence[int]
+) -> Iterator[_Span]:
     """Yield spans of numbers joined by dashes or ``to``: ``40-50``, ``1964 to 1970``, ``1-2-3``."""
     end = 0
     for at in number_positions:
-        token = main[at]
+        token = tokens[at]
         if at < end or not isinstance(token, Token) or not token.is_number:
             continue
         chain, end = [token], at + 1
-        while (joined := _next_of_range(main, gaps, end)) is not None:
+        while (joined := _next_of_range(tokens, separators, end)) is not None:
             other, end = joined
             chain.append(other)
         if len(chain) > 1:
             yield at, end, _range_token(chain)
 
 
-def _next_of_range(main: Words, gaps: list[str], at: int) -> tuple[Token, int] | None:
+def _next_of_range(tokens: Words, separators: list[str], at: int) -> tuple[Token, int] | None:
     """Get the number that a dash or ``to`` joins to the one before: (its token, position behind).
 
     Args:
-        main: tokens of a text.
-        gaps: text before each token.
+        tokens: tokens of a text.
+        separators: text before each token.
         at: position behind the number before.
     """
-    step = 1 if main[at : at + 1] == ["to"] else 0
-    other = main[at + step] if at + step < len(main) else None
+    step = 1 if tokens[at : at + 1] == ["to"] else 0
+    other = tokens[at + step] if at + step < len(tokens) else None
     if not isinstance(other, Token) or not other.is_number:
         return None
     if step:
-        return (other, at + 2) if gaps[at] == gaps[at + 1] == " " else None
-    if gaps[at] == " " and other.raw.startswith("-"):  # `1964 -1981`
+        return (other, at + 2) if separators[at] == separators[at + 1] == " " else None
+    if separators[at] == " " and other.raw.startswith("-"):  # `1964 -1981`
         digits = other.raw.removeprefix("-")
         return make_token(read_values(digits), digits, is_number=True), at + 1
-    return (other, at + 1) if _RANGE.fullmatch(gaps[at]) else None
+    return (other, at + 1) if _RANGE.fullmatch(separators[at]) else None
 
 
 def _range_token(chain: list[Token]) -> Token:
@@ -160,9 +166,9 @@ def _range_token(chain: list[Token]) -> Token:
     if len(chain) > 2:
         return make_token(frozenset({("-", *(min(t.keys, key=repr) for t in chain))}))
     first, second = _share_unit(*chain)
-    keys = ranges(first.keys, second.keys)
+    keys = range_keys(first.keys, second.keys)
     if later := second_years(first.raw, second.raw):
-        keys |= ranges(first.keys, later)
+        keys |= range_keys(first.keys, later)
         second = make_token(later)
     held = keys | first.held | second.held
     months = chain[1].raw
@@ -185,46 +191,46 @@ def _share_unit(first: Token, second: Token) -> tuple[Token, Token]:
     return sides[0], sides[1]
 
 
-def join_compounds(main: Words, gaps: list[str]) -> Tokens:
-    """Join tokens that touch, with one sign of punctuation between them, to compounds.
+def join_compounds(tokens: Words, separators: list[str]) -> Tokens:
+    """Make a text's final tokens, adding compounds of punctuated tokens (``co-operate``).
 
     Args:
-        main: tokens of a text.
-        gaps: text before each token.
+        tokens: tokens of a text.
+        separators: text before each token.
     """
     points = [
-        at for at, gap in enumerate(gaps)
+        at for at, gap in enumerate(separators)
         if at and gap != " " and (gap == ". " or (len(gap) == 1 and not gap.isspace()))
     ]  # fmt: skip
-    tokens = Tokens([] if points else main)
+    result = Tokens([] if points else tokens)
     copied = at = 0
     while at < len(points):
         first = end = points[at] - 1
         while at < len(points) and points[at] == end + 1:
             end, at = points[at], at + 1
-        tokens.main += main[copied:first]
-        _add_touching(tokens, main[first : end + 1], gaps[first : end + 1])
+        result.main += tokens[copied:first]
+        _add_touching(result, tokens[first : end + 1], separators[first : end + 1])
         copied = end + 1
     if points:
-        tokens.main += main[copied:]
-    return tokens
+        result.main += tokens[copied:]
+    return result
 
 
-def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
+def _add_touching(result: Tokens, tokens: Words, separators: list[str]) -> None:
     """Append a run of touching tokens to a text's tokens, and the compound words that they spell.
 
     Args:
-        tokens: tokens of the text so far, which are changed.
-        main: touching tokens, such as ``co``, ``operate``.
-        gaps: text before each of them, such as ``-``.
+        result: tokens of the text so far, which are changed.
+        tokens: touching tokens, such as ``co``, ``operate``.
+        separators: text before each of them, such as ``-``.
     """
-    out = tokens.main
+    out = result.main
     spelt: list[str] = []
     glued: list[str] = []
     start = len(out)
 
     def end_word() -> None:
-        """Append the parts glued to the last word (``R&D``) to that word."""
+        """Append the parts in ``glued`` to the last word: ``r&d`` becomes ``rd``."""
         if glued:
             out[-1] = "".join([str(out[-1]), *glued])
             spelt[-1] = "".join([spelt[-1], *glued])
@@ -233,9 +239,9 @@ def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
     def end_compound() -> None:
         """Record the compound word of the tokens since ``start``, if there are several."""
         if len(out) - start > 1:
-            tokens.joined[start] = "".join(spelt), len(out)
+            result.joined[start] = "".join(spelt), len(out)
 
-    for token, gap in zip(main, gaps, strict=True):
+    for token, gap in zip(tokens, separators, strict=True):
         text = _spelling(token)
         before = out[-1] if spelt else None
         is_unit = gap == "/" and start > 0 and isinstance(out[start - 1], Token)
@@ -254,9 +260,9 @@ def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
             len(t) == 1 and not t.isdecimal() for t in (text, spelt[-1])
         )
         if has_letter or (gap == "-" and not isinstance(token, str)):
-            tokens.no_start.add(len(out))
+            result.no_start.add(len(out))
         if has_letter:
-            tokens.no_end.add(len(out))
+            result.no_end.add(len(out))
         spelt.append(text)
         out.append(token)
     end_word()
@@ -264,7 +270,7 @@ def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
 
 
 def _spelling(token: str | Token) -> str:
-    """Get the text that a token adds to a compound word; empty if it can be part of none."""
+    """Get a token's spelling within a compound word; empty if it cannot be part of one."""
     if isinstance(token, str):
         return token
     if token.raw:

@@ -76,7 +76,7 @@ class Token:
 
 
 def make_token(keys: frozenset[Key], raw: str = "", is_number: bool = False) -> Token:
-    """Make a token that contains no other token."""
+    """Make a token from its comparison keys, which contains no other token."""
     return Token(keys, keys, raw, is_number)
 
 
@@ -113,29 +113,29 @@ def read_number(match: re.Match[str]) -> Token:
 
 @lru_cache(maxsize=4096)
 def _whole_number(digits: str) -> Token:
-    """Make the token of digits alone."""
+    """Make the token of a whole number written in digits alone."""
     return make_token(read_values(digits), digits, is_number=True)
 
 
 def money_token(sign: str, amount: Token) -> Token:
-    """Make the token of an amount of money, in which the number is, too."""
+    """Make the token of an amount of money; it also contains the number without currency."""
     keys = with_unit(sign, amount.keys)
     return Token(keys, keys | amount.keys, is_number=True)
 
 
 def with_unit(unit: str, values: frozenset[Key]) -> frozenset[Key]:
-    """Pair each value with a unit such as ``%``."""
+    """Pair each reading of a number with a unit such as ``%``."""
     return frozenset((unit, v) for v in values)
 
 
-def read_values(run: str) -> frozenset[Key]:
-    """Read the values of digits with separators: ``1,234`` is 1234 or 1.234; one if unambiguous."""
-    is_plain = run.isdecimal()
-    if len(run) > _LONGEST or (is_plain and len(run) > 2 and run[0] == "0"):
-        return frozenset({run})
+def read_values(digits: str) -> frozenset[Key]:
+    """Read digits with separators as all values they may mean: ``1,234`` is 1234 or 1.234."""
+    is_plain = digits.isdecimal()
+    if len(digits) > _LONGEST or (is_plain and len(digits) > 2 and digits[0] == "0"):
+        return frozenset({digits})
     if is_plain:
-        return frozenset({int(run)})
-    groups, separators = re.split(r"\D", run), re.findall(r"\D", run)
+        return frozenset({int(digits)})
+    groups, separators = re.split(r"\D", digits), re.findall(r"\D", digits)
     values: set[Key] = set()
     first, last = separators[0], separators[-1]
     if len(set(separators)) == 1 and _are_groups(groups, first):
@@ -150,7 +150,7 @@ def read_values(run: str) -> frozenset[Key]:
     if is_decimal:
         values.add(Fraction(int("".join(whole) or "0") * 10 ** len(groups[-1]) + int(groups[-1]),
                             10 ** len(groups[-1])))  # fmt: skip
-    return frozenset(values or {run})
+    return frozenset(values or {digits})
 
 
 def negated(values: frozenset[Key]) -> frozenset[Key]:
@@ -169,17 +169,17 @@ def _are_groups(groups: list[str], separator: str) -> bool:
 
 
 def _raise_values(
-    values: frozenset[Key], run: str, groups: dict[str, str | None]
+    values: frozenset[Key], digits: str, groups: dict[str, str | None]
 ) -> frozenset[Key]:
     """Apply the power behind a number: ``10^23``, ``6.02 x 10^23``, ``6e23``.
 
     Args:
         values: values of the number before the power, one per way to read it.
-        run: its digits as written.
+        digits: its digits as written.
         groups: named groups of the match of :data:`NUMBER`.
     """
     power, ten = groups["power"], groups["ten"] or groups["e"]
-    if power is not None and run != "10" and len(run) > _LONGEST_BASE:
+    if power is not None and digits != "10" and len(digits) > _LONGEST_BASE:
         return values
     written = power or ten
     if written is None:
@@ -188,7 +188,7 @@ def _raise_values(
     exponent = 0 if is_long else int(written)
     has_text = any(isinstance(v, str) for v in values)
     if is_long or has_text or abs(exponent) > _LARGEST_POWER:
-        return frozenset({(run, written if is_long else exponent)})
+        return frozenset({(digits, written if is_long else exponent)})
     numbers = [Fraction(v) for v in values if isinstance(v, int | Fraction)]
     if power is not None:
         return frozenset(n**exponent for n in numbers if n or exponent > 0)
@@ -196,7 +196,7 @@ def _raise_values(
 
 
 def _read_fraction(mixed: str | None, top: str, bottom: str) -> frozenset[Key]:
-    """Read ``1/2`` and ``1 1/2``; what is no proper fraction is compared as it is written."""
+    """Read ``1/2`` or ``1 1/2`` as a value; improper fractions are compared as written."""
     over, under = int(top), int(bottom)
     if not 0 < over < under:
         return frozenset({("/", int(mixed or 0), over, under)})
@@ -204,9 +204,9 @@ def _read_fraction(mixed: str | None, top: str, bottom: str) -> frozenset[Key]:
 
 
 def _read_season(first: str, second: str, values: frozenset[Key]) -> Token:
-    """Make the token of ``2019/20``, which is two years."""
+    """Make the token of ``2019/20``, which contains both years."""
     years, later = frozenset[Key]({int(first)}), second_years(first, second)
-    keys = values | ranges(years, later or frozenset({int(second)}))
+    keys = values | range_keys(years, later or frozenset({int(second)}))
     return Token(keys, keys | years | later, is_number=True)
 
 
@@ -220,6 +220,6 @@ def second_years(first: str, second: str) -> frozenset[Key]:
     return frozenset({year} if year else ())
 
 
-def ranges(first: frozenset[Key], second: frozenset[Key]) -> frozenset[Key]:
-    """Make the keys of a range or score from the readings of its ends."""
+def range_keys(first: frozenset[Key], second: frozenset[Key]) -> frozenset[Key]:
+    """Make the comparison keys of a range or score from the readings of its two ends."""
     return frozenset(("-", a, b) for a in first for b in second)

@@ -6,7 +6,7 @@ from functools import cache
 from citeforge.schemas.matching.dates import DATE, read_date
 from citeforge.schemas.matching.folding import CURRENCY
 from citeforge.schemas.matching.merging import Tokens, Words, join_compounds, merge_values
-from citeforge.schemas.matching.numbers import NUMBER, Token, make_token, ranges, read_number
+from citeforge.schemas.matching.numbers import NUMBER, Token, make_token, range_keys, read_number
 
 ARTICLES = frozenset({"a", "an", "the"})
 # Scripts without spaces, one token per character or (in the south of Asia) per cluster of signs.
@@ -60,12 +60,12 @@ _SCIENCE_UNIT = 3
 
 @cache
 def _token_pattern() -> re.Pattern[str]:
-    """Compile the pattern of a token, when the first text is read: it takes long."""
+    """Compile the regular expression of a token, once and on first use, as that is slow."""
     return re.compile(_TOKEN, re.VERBOSE)
 
 
 def separate_signs(text: str) -> str:
-    """Write spaces around each sign of scripts without spaces, as each token of them is."""
+    """Put spaces around each character of scripts without spaces: each is a token."""
     return _SIGN.sub(r" \g<0> ", text)
 
 
@@ -73,26 +73,26 @@ def tokenize(folded: str) -> Tokens:
     """Cut a text folded by :func:`fold` into tokens: words, numbers, dates, amounts of money."""
     if _WORDS.fullmatch(folded):
         return Tokens(list(folded.split(" ")))
-    main: Words = []
-    gaps: list[str] = []
+    tokens: Words = []
+    separators: list[str] = []
     end, has_numbers = 0, False
     for match in _token_pattern().finditer(folded):
         form = match.lastgroup
         start, stop = match.span()
-        gaps.append(folded[end:start])
+        separators.append(folded[end:start])
         end = stop
         if form == "plain":
             words = match[0].split(" ")
-            main += words
-            gaps += [" "] * (len(words) - 1)
+            tokens += words
+            separators += [" "] * (len(words) - 1)
         elif form == "word" and match[0].isascii() and match[0].isalpha():
-            main.append(match[0])
+            tokens.append(match[0])
         else:
-            main.append(_read_token(match))
+            tokens.append(_read_token(match))
             has_numbers = has_numbers or form == "number"
     if has_numbers:
-        merge_values(main, gaps)
-    return join_compounds(main, gaps)
+        merge_values(tokens, separators)
+    return join_compounds(tokens, separators)
 
 
 def _read_token(match: re.Match[str]) -> str | Token:
@@ -120,13 +120,13 @@ def _read_token(match: re.Match[str]) -> str | Token:
 
 
 def _with_particles(word: str) -> str | Token:
-    """Make the token of a Korean word, in which the noun before its particles is, too."""
+    """Make the token of a Korean word; it also contains the noun without particles."""
     stems = [word[:i] for i in range(1, len(word)) if _PARTICLES.fullmatch(word, i)]
     return Token(frozenset({word}), frozenset({word, *stems})) if stems else word
 
 
 def _with_stems(word: str) -> str | Token:
-    """Make a token of a Hebrew or Arabic word that contains the word without its prefixes, too."""
+    """Make the token of a Hebrew or Arabic word; it also contains the word without prefixes."""
     ends_of_prefixes = [
         i for i in range(1, len(word) - _LEAST_STEM + 1) if _SEMITIC.fullmatch(word, 0, i)
     ]
@@ -135,10 +135,10 @@ def _with_stems(word: str) -> str | Token:
 
 
 def _read_time(text: str) -> Token:
-    """Read ``10:30``, a time of day, and ``3:1``, a score that has both ends."""
+    """Make the token of ``10:30`` (a time) or ``3:1`` (a score, which contains both numbers)."""
     first, second, *others = text.split(":")
     numbers = [int(first), int(second), *map(int, others)]
     if others or (numbers[0] <= _HOURS and len(second) == 2):
         return make_token(frozenset({("time", *numbers)}))
-    keys = ranges(frozenset(numbers[:1]), frozenset(numbers[1:]))
+    keys = range_keys(frozenset(numbers[:1]), frozenset(numbers[1:]))
     return Token(keys, keys | frozenset(numbers))

@@ -149,11 +149,11 @@ class AlceRecipe(Licensed, Hideable, Sourced):
 
     @property
     def llms(self) -> tuple[str, ...]:
-        """The writer, if there is one."""
+        """Name of the LLM that writes texts for the build, in a tuple; empty without one."""
         return () if self.writing.llm is None else (self.writing.llm,)
 
     @property
     def is_plain(self) -> bool:
-        """Whether the build takes ALCE's items as they are, and adds nothing."""
+        """Whether the build keeps ALCE's questions and passages as they are and adds nothing."""
         added = (self.corpus, self.judging.judge, self.writing.llm)
         return not self.oracle and not any(added)

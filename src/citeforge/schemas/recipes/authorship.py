@@ -80,7 +80,7 @@ class AuthorshipRecipe(Recipe):
 
     @property
     def start(self) -> Path:
-        """Folder of the package that passages are taken from: ``benchmark``, else ``twins``."""
+        """Folder of the package that provides the passages: ``benchmark``, else ``twins``."""
         return self.benchmark or self.twins or Path()
 
     def with_file_names(self) -> Self:

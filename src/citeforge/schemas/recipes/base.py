@@ -57,13 +57,13 @@ Runtime = Literal["torch", "openvino"]
 
 
 def docstring(record: type[BaseModel], name: str) -> str:
-    """Read the docstring of a field from the class that declares it last; empty without one."""
+    """Read the docstring of a record's field from its class; empty without one."""
     declaring = (c for c in record.__mro__ if name in vars(c).get("__annotations__", {}))
     return _docstrings(next(declaring)).get(name, "")
 
 
 def with_docstrings(schema: dict[str, Any], record: type[BaseModel]) -> None:
-    """Add docstrings of fields as descriptions to a JSON schema (``json_schema_extra``)."""
+    """Add the docstrings of a record's fields to its JSON schema, as descriptions."""
     fields = {field.alias or name: name for name, field in record.model_fields.items()}
     for word, content in schema.get("properties", {}).items():
         text = docstring(record, fields[word]) if word in fields else ""
@@ -72,10 +72,10 @@ def with_docstrings(schema: dict[str, Any], record: type[BaseModel]) -> None:
 
 
 @cache
-def _docstrings(declaring: type) -> dict[str, str]:
+def _docstrings(declaring_class: type) -> dict[str, str]:
     """Map the fields of a class to their docstrings; empty if the source cannot be read."""
     try:
-        source = textwrap.dedent(inspect.getsource(declaring))
+        source = textwrap.dedent(inspect.getsource(declaring_class))
     except (OSError, TypeError):
         return {}
     body = next(n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ClassDef)).body
@@ -211,11 +211,11 @@ class Recipe(Part):
 
     @property
     def llms(self) -> tuple[str, ...]:
-        """Names of the LLMs whose replies a build keeps beside its folder, as options name them."""
+        """Names (values of options) of the LLMs whose replies a build stores beside its folder."""
         return ()
 
     def content_inputs(self) -> list[str]:
-        """List, as options, the models and files that the content of another file names."""
+        """List models and files that the recipe's input files name, as ``--option value`` texts."""
         return []
 
     @classmethod
@@ -242,19 +242,19 @@ class Recipe(Part):
         return cls.model_validate(values | from_top_level)
 
     def settings_text(self) -> str:
-        """Write the settings in force, as ``show_option`` prints them."""
+        """Write the settings in force as text, for the option that only prints them."""
         return ""
 
     def with_file_names(self) -> Self:
-        """Return the recipe with file names in place of content that was read from files."""
+        """Copy the recipe, with file names in place of content that was read from files."""
         return self
 
     def with_recorded_files(self, config: Mapping[str, Any]) -> Self:
-        """Return the recipe with file names that a manifest's ``config`` records beside it."""
+        """Copy the recipe, with the input files' names that a manifest's ``config`` records."""
         return self
 
     def recorded(self, **facts: Any) -> dict[str, Any]:
-        """Make ``config`` of a manifest: the recipe, and what the build found (``facts``)."""
+        """Make the ``config`` of a manifest: the recipe's settings, and facts from the build."""
         settings = facts.keys() & type(self).model_fields.keys()
         assert not settings, f"facts named like settings: {sorted(settings)}"  # lost in a rebuild
         own = self.model_dump(mode="json", exclude=set(_IN_MANIFEST))
@@ -285,7 +285,7 @@ class Hideable(Recipe):
 
 
 def hides_labels(recipe: Recipe) -> bool:
-    """Whether a recipe asks for labels that can be hidden."""
+    """Whether a recipe builds a benchmark whose labels can be hidden on publication."""
     return isinstance(recipe, Hideable) and recipe.hidden
 
 
@@ -307,7 +307,7 @@ class Judging(Part):
     faster."""
 
     def to_manifest(self) -> dict[str, Any]:
-        """Return the settings for a manifest, with the file name of a profile without folders."""
+        """Convert the judge's settings for a manifest; a profile's path becomes its file name."""
         settings = self.model_dump(mode="json")
         if self.judge_profile is not None:
             settings["judge_profile"] = Path(self.judge_profile).name
@@ -330,7 +330,7 @@ def make_record(record: type[M], **values: Any) -> M:
 
 
 def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:
-    """Get the name of the model that had a role in a build; None when there was none."""
+    """Get the name of the model that had a role (such as judge) in a build, or None."""
     return str(models[role]["name"]) if role in models else None
 
 
@@ -433,7 +433,7 @@ class RunOptions(Part):
 
     @property
     def folder(self) -> Path:
-        """Output folder, which all but dry runs have.
+        """Output folder (``--out``); raises UsageError if none was named, as in dry runs.
 
         Raises:
             UsageError: it is missing.

@@ -40,7 +40,7 @@ class Flag:
 
     @property
     def heading(self) -> str:
-        """Heading of the option in ``--help-all``; empty for the first page."""
+        """Heading above the option in ``--help-all``; empty if plain ``--help`` shows it."""
         return next((group.heading for group in self.groups), "")
 
     @property
@@ -65,14 +65,14 @@ class Flag:
         }
 
     def read_from(self, record: BaseModel) -> Any:
-        """Get the option's value from a record."""
+        """Get the value that a record has for this option."""
         return reduce(getattr, self.field_path, record)
 
 
 def list_flags(
     record: type[BaseModel], field_path: tuple[str, ...] = (), groups: tuple[Group, ...] = ()
 ) -> Iterator[Flag]:
-    """Yield all options of a record; a field that is a record is replaced by its options.
+    """Yield the command-line options of a record's fields, also of records nested in it.
 
     A field that is a dictionary holds options of runners, which are not the record's.
 
@@ -104,12 +104,12 @@ def list_flags(
 
 
 def _groups_of(field: FieldInfo) -> tuple[Group, ...]:
-    """List the groups that a field is annotated with."""
+    """List the help groups that a field is annotated with."""
     return tuple(m for m in field.metadata if isinstance(m, Group))
 
 
 def fields_in(record: type[BaseModel], *groups: Group) -> tuple[str, ...]:
-    """List the names of a record's fields under some headings of the help, by heading."""
+    """List the names of a record's fields that are in the given help groups, by group."""
     fields = record.model_fields.items()
     names = (name for group in groups for name, field in fields if group in _groups_of(field))
     return tuple(dict.fromkeys(names))

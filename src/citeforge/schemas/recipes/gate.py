@@ -88,7 +88,7 @@ class CountBounds(Part):
     """Queries that define a measure for the baseline and not for the new system, such as 10%."""
 
     def exceeded(self, counts: Counts) -> Iterator[tuple[str, int, int]]:
-        """Yield (name of the bound, count, largest allowed count) of bounds that counts exceed.
+        """Yield (bound's name, count, largest allowed count) for each bound that a count exceeds.
 
         A bound that is a share is of answered and missing answers together.
         """
@@ -118,14 +118,14 @@ class RequiredQuery(Part):
 
     @model_validator(mode="after")
     def _refuse_two_bounds(self) -> Self:
-        """Refuse ``at_least`` together with ``at_most``."""
+        """Refuse a required query with both ``at_least`` and ``at_most``."""
         if self.at_least is not None and self.at_most is not None:
             raise ValueError("give at_least or at_most, not both")
         return self
 
 
 def _margins_by_name(value: Any) -> Any:
-    """Turn a list of measure names into a dictionary of empty margins, which take the defaults."""
+    """Convert a list of measure names to a dictionary of empty margins, which mean defaults."""
     if isinstance(value, list):
         if not all(isinstance(name, str) for name in value) or len(set(value)) < len(value):
             raise ValueError("expected names of measures, each once")

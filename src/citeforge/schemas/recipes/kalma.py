@@ -125,13 +125,13 @@ class KalmaRecipe(Licensed):
     """Seed of every draw."""
 
     def with_file_names(self) -> Self:
-        """Return the recipe with the name of the domain file in place of its content."""
+        """Copy the recipe, with the domain file's name in place of its content."""
         if isinstance(self.domain, str):
             return self
         name = self.domain["name"]
         return self.model_copy(update={"domain": name if name == "people" else f"{name}.yaml"})
 
     def with_recorded_files(self, config: Mapping[str, Any]) -> Self:
-        """Return the recipe with the domain file's own name, as a manifest records it."""
+        """Copy the recipe, with the domain file's name that a manifest's ``config`` records."""
         own = config.get(DOMAIN_FILE)
         return self.model_copy(update={"domain": own["name"]}) if own else self

@@ -86,7 +86,7 @@ class Mixture(Part):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Number of passages per label."""
+        """Number of passages per relevance label in a full context."""
         return {label: getattr(self, label) for label in LABELS}
 
     @property
@@ -236,7 +236,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
 
     @property
     def llms(self) -> tuple[str, ...]:
-        """Name of the LLM that judges the pool, whose replies are kept beside the folder."""
+        """Name of the LLM that judges pooled passages, in a tuple; empty without one."""
         return () if self.pool.judge is None else (self.pool.judge,)
 
     @model_validator(mode="after")

@@ -62,7 +62,7 @@ class System(Choice):
 
     @property
     def where(self) -> str:
-        """Paper and section that describe the system; empty if none does."""
+        """Paper and section that describe the system; empty if there is none."""
         paper = _PAPERS.get(self.paper, self.paper)
         return f"{paper}, {self.section}" if paper and self.section else paper
 

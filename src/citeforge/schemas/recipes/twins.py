@@ -30,8 +30,8 @@ class Attempts(Part):
     step: Annotated[float, Option("--temperature-step")] = Field(0.3, ge=0, allow_inf_nan=False)
     """Added to the temperature for every further attempt."""
 
-    def at(self, attempt: int) -> float:
-        """Compute the sampling temperature of an attempt to write a twin; attempts count from 0."""
+    def get_temperature(self, attempt: int) -> float:
+        """Compute the LLM's sampling temperature for an attempt (from 0) to rewrite a passage."""
         return round(self.temperature + attempt * self.step, 6)
 
 
@@ -46,7 +46,7 @@ class Thresholds(Part):
     @field_validator("length_ratio")
     @classmethod
     def _require_ordered_ratio(cls, ratio: tuple[float, float]) -> tuple[float, float]:
-        """Refuse a range of lengths whose ends are not positive, finite and in order."""
+        """Refuse a range of length ratios whose ends are not positive, finite and in order."""
         if not 0 < ratio[0] <= ratio[1] < float("inf"):
             raise ValueError("LOW must be above 0 and at most HIGH")
         return ratio
