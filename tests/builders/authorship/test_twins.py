@@ -271,7 +271,7 @@ def test_acceptance_by_check() -> None:
 
 def test_attempts_raise_the_temperature() -> None:
     attempts = Attempts(limit=3, temperature=0.1, step=0.3)
-    assert [attempts.at(i) for i in range(3)] == [0.1, 0.4, 0.7]
+    assert [attempts.get_temperature(i) for i in range(3)] == [0.1, 0.4, 0.7]
 
 
 def test_a_dry_run_needs_no_folder(inline: Inline, package: Path, tmp_path: Path) -> None:
