@@ -24,7 +24,7 @@ def replay_text() -> str:
         for row in map(json.loads, file):
             found = passages[row["_id"]]
             for attempt, text in enumerate(row["attempts"]):
-                temperature = Attempts().at(attempt)
+                temperature = Attempts().get_temperature(attempt)
                 request = twin_request(found["title"], found["text"], temperature, attempt)
                 content = {
                     "key": request.key(MODEL),

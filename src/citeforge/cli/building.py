@@ -171,12 +171,12 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
 
 
 def _present_text(text: str) -> None:
-    """Present a text that ends with a new line."""
+    """Print a text that ends with a newline, or store it for ``--json``."""
     present(TextResult(text=text), partial(click.echo, text, nl=False))
 
 
 def _present_plan(plan: RunPlan) -> None:
-    """Present the plan of a build's LLM requests."""
+    """Print the plan of a build's LLM requests, or store it for ``--json``."""
     present(plan, lambda: click.echo("\n".join(plan.to_text_lines())))
 
 
@@ -301,7 +301,7 @@ class _Build(ManyOptions):
     show_option = ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; with the option that prints settings, no other one is required."""
+        """Parse arguments; no option is required with the one that only prints settings."""
         if self.show_option and self.show_option in args:
             for parameter in self.params:  # of a command that is made anew for each use
                 parameter.required = False

@@ -83,7 +83,7 @@ def prompts(
 @path_argument("folder")
 @path_option("--sign-key", help="Private key (PEM, elliptic curve); default: by Sigstore.")
 def signature(folder: Path, sign_key: Path | None) -> None:
-    """Sign a package in its folder (model.sig), to hand it on elsewhere.
+    """Sign all files of a package in its folder (model.sig), without publishing it.
 
     `publish --sign` signs what the Hub gets, which differs in README.md and manifest.json. A key
     needs no network; the password of an encrypted one is in CITEFORGE_SIGN_PASSWORD. `verify --key`
@@ -127,7 +127,7 @@ def export() -> None:
 
 
 def _command(export: Export) -> click.Command:
-    """Make the command of an export format."""
+    """Make the command that exports a package in one format."""
 
     @click.argument(
         "source",

@@ -55,7 +55,7 @@ def run(prompts: Path, out: Path | None, **parameters: Any) -> None:
 @path_argument("store")
 @add_options(field_options(RunOptions, ("price",)))
 def stats(store: Path, **parameters: Any) -> None:
-    """Count the answers, failures and tokens of a store."""
+    """Count the answers, failures and tokens in a store of LLM answers."""
     from citeforge.engines.llm.budget import total_cost
     from citeforge.engines.llm.replay import ReplayStore
 
@@ -84,7 +84,7 @@ def stats(store: Path, **parameters: Any) -> None:
 @path_argument("store")
 @path_option("--out", required=True, help="JSON Lines file.")
 def export(store: Path, out: Path) -> None:
-    """Write all answers of a store as JSON Lines."""
+    """Write all LLM answers of a store as JSON Lines."""
     from citeforge.engines.llm.replay import export_store
 
     click.echo(f"{out}: {export_store(store, out):,} answers")
@@ -94,7 +94,7 @@ def export(store: Path, out: Path) -> None:
 @path_argument("store")
 @path_argument("file")
 def import_(store: Path, file: Path) -> None:
-    """Add exported answers to a store; answers that it has are kept."""
+    """Add exported LLM answers to a store; answers that it already has are kept."""
     from citeforge.engines.llm.replay import import_store
 
     added, old = import_store(store, file)

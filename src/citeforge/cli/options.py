@@ -107,7 +107,7 @@ _SETTINGS = "citeforge: settings"
 
 
 def _read_settings(ctx: click.Context) -> tuple[Path | None, Mapping[str, str]]:
-    """Read the settings file, once per command: (its path or None, its values)."""
+    """Read the user's settings file (values of options), once: (its path or None, values)."""
     from citeforge.engines.settings import read_settings, settings_file
 
     path = settings_file()
@@ -254,7 +254,7 @@ def record_from(
 
 
 def _error_message(record: type[BaseModel], error: ValidationError) -> str:
-    """Describe the first invalid value in a validation error, by the name of its option."""
+    """Describe the first invalid value in a validation error, with its option's name."""
     first = error.errors()[0]
     text = field_message(first["type"], first["msg"])
     for flag in list_flags(record):

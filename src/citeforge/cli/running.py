@@ -37,7 +37,7 @@ class Systems(NamedCommands):
         return {"Systems": {name: system.help for name, system in systems().items()}}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Make the command that runs the named system."""
+        """Make the command that runs the named system on a benchmark."""
         from citeforge.systems.registry import get_system
 
         return _command(get_system(name))
@@ -52,7 +52,7 @@ def run() -> None:
 
 
 def _command(system: System) -> click.Command:
-    """Make the command that runs a system."""
+    """Make the command ``run NAME`` that runs one system on a benchmark."""
     record = system.options
 
     def command(**parameters: Any) -> None:

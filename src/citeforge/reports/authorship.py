@@ -104,7 +104,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                 names = [f"CAB.{m}[{vanilla.origins}_{s}]" for s in sets for m in "PR"]
                 yield vanilla, labels, names
 
-    def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, condition: Cell, entries: _Entries) -> list[str]:
         """Format the scores of an experimental condition as the columns of its row."""
         return [
             text for own, placebo in zip(entries[:2], entries[2:], strict=True)
@@ -133,24 +133,26 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
         for true labels; equal ones (mixed mode) have a row for each of the two opposite labels.
         Measures of the placebo labels are columns of the same row.
         """
-        for vanilla, labels, cells in _label_groups(design):
+        for vanilla, labels, conditions in _label_groups(design):
             if labels == PLACEBO and len(design.label_sets) > 1:
                 continue  # its values are columns of the other rows
-            pair = find_bias_cells(cells)
-            for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
-                own, other = (f"{cell.origins}_{s}_{cell.mode}" for s in (labels, PLACEBO))
-                yield cell, labels, [
+            pair = find_bias_cells(conditions)
+            for condition in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
+                own, other = (
+                    f"{condition.origins}_{s}_{condition.mode}" for s in (labels, PLACEBO)
+                )
+                yield condition, labels, [
                     name for m in "PR"
                     for name in (f"CAS.{m}[{own}]", f"CAS.{m}[{other}]", f"CAS.{m}-placebo[{own}]")
                 ]  # fmt: skip
 
-    def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, condition: Cell, entries: _Entries) -> list[str]:
         """Format the scores of an experimental condition as the columns of its row."""
         sides = [
             (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p(more))
             for own, placebo, more in (entries[:3], entries[3:])
         ]
-        return [_mode(cell), *sides[0], *sides[1]]
+        return [_mode(condition), *sides[0], *sides[1]]
 
     return _table(
         "Attribution sensitivity (CAS)",
@@ -174,12 +176,12 @@ def by_system(table: Table) -> Iterator[Table]:
                       keys=table.keys - 2, title=f"{system}, labels {labels}")  # fmt: skip
 
 
-def _mode(cell: Cell) -> str:
+def _mode(condition: Cell) -> str:
     """Name the author labels of a condition; in mixed mode those of relevant / other passages."""
-    if cell.mixed and cell.labels is not None:
-        sides = (cell.relevant_told, cell.other_told)
+    if condition.mixed and condition.labels is not None:
+        sides = (condition.relevant_told, condition.other_told)
         return " / ".join(_MODE_NAMES[side].removesuffix("-informed") for side in sides)
-    return _MODE_NAMES[cell.relevant_told]
+    return _MODE_NAMES[condition.relevant_told]
 
 
 _CELL = ("system", "labels", "relevant", "others", "mode")
@@ -190,7 +192,7 @@ def _table_rows(
     files: Sequence[ScoreFile],
     measures: Sequence[str],
     format_columns: _Texts,
-    has_row: Callable[[Cell], bool] = lambda cell: True,
+    has_row: Callable[[Cell], bool] = lambda condition: True,
 ) -> list[tuple[str, ...]]:
     """Make a table row per system and experimental condition that has any of the measures.
 
@@ -207,11 +209,15 @@ def _table_rows(
     def row_keys(design: Design) -> Iterator[_RowKey]:
         """Yield (condition, label set, measure names) for each row, ordered by author pair."""
         origins = [c.origins for c in design.cells]
-        for cell in sorted(filter(has_row, design.cells), key=lambda c: origins.index(c.origins)):
-            yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
+        for condition in sorted(
+            filter(has_row, design.cells), key=lambda c: origins.index(c.origins)
+        ):
+            yield condition, condition.labels, [f"{m}[{condition.context}]" for m in measures]
 
     return _rows(
-        files, row_keys, lambda file, cell, es: (_mode(cell), *format_columns(file, cell, es))
+        files,
+        row_keys,
+        lambda file, condition, es: (_mode(condition), *format_columns(file, condition, es)),
     )
 
 
@@ -230,11 +236,11 @@ def _rows(
         n_required: number of names of which a row needs a score; None for all.
     """
     return [
-        (file.system, labels or DASH, AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
-         *format_columns(file, cell, entries))
+        (file.system, labels or DASH, AUTHORS[condition.relevant_origin],
+         AUTHORS[condition.other_origin], *format_columns(file, condition, entries))
         for file in files
         for scores in [_scores_by_name(file)]
-        for cell, labels, names in row_keys(_design(file))
+        for condition, labels, names in row_keys(_design(file))
         if any((entries := [scores.get(n) for n in names])[:n_required])
     ]  # fmt: skip
 
@@ -251,10 +257,10 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     """
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
-    def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, condition: Cell, entries: _Entries) -> list[str]:
         """Format the scores of an experimental condition as the columns of its row."""
         parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
-        marks = [DAGGER * _beats_rivals(file, cell, name) for name in names]
+        marks = [DAGGER * _beats_rivals(file, condition, name) for name in names]
         return [text + mark for text, mark in zip(parts, marks, strict=True)]
 
     what = "mixed mode" if mixed else "origins that differ"
@@ -264,39 +270,39 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
         if mixed
         else f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
     )
-    rows = _table_rows(files, names, format_columns, lambda cell: cell.mixed == mixed)
+    rows = _table_rows(files, names, format_columns, lambda condition: condition.mixed == mixed)
     title = f"Attribution quality and correctness, {what}"
     return _table(title, note, (*_CELL, "P", "R", "EM"), rows)
 
 
-def _beats_rivals(file: ScoreFile, cell: Cell, measure: str) -> bool:
+def _beats_rivals(file: ScoreFile, condition: Cell, measure: str) -> bool:
     """Whether a condition scores significantly higher than the conditions it is compared with.
 
     Rivals are both others of its origins and label set; in mixed mode, where relevant and other
     passages carry unlike labels, the mode with these labels exchanged (the paper's table 4).
     """
     design, scores = _design(file), _scores_by_name(file)
-    if cell.mixed:
-        if cell.labels is None or cell.side(True) == cell.side(False):
+    if condition.mixed:
+        if condition.labels is None or condition.side(True) == condition.side(False):
             return False
-        labels: set[str | None] = {cell.labels}
-    elif cell.labels is None:
+        labels: set[str | None] = {condition.labels}
+    elif condition.labels is None:
         sets = {s.name for s in design.label_sets} - {PLACEBO}
         if len(sets) != 1:
             return False  # vanilla has several groups of competitors; none is meant
         labels = sets | {None}
     else:
-        labels = {cell.labels, None}
-    mine = scores.get(f"{measure}[{cell.context}]")
+        labels = {condition.labels, None}
+    mine = scores.get(f"{measure}[{condition.context}]")
     rivals = [
         scores.get(f"{measure}[{c.context}]")
         for c in design.cells
-        if c.origins == cell.origins
+        if c.origins == condition.origins
         and c.labels in labels
-        and c.context != cell.context
-        and not (cell.mixed and c.side(True) == c.side(False))
+        and c.context != condition.context
+        and not (condition.mixed and c.side(True) == c.side(False))
     ]
-    if mine is None or len(rivals) != 2 - cell.mixed or any(r is None for r in rivals):
+    if mine is None or len(rivals) != 2 - condition.mixed or any(r is None for r in rivals):
         return False
     return all(_is_better(mine, rival) for rival in rivals if rival is not None)
 
@@ -311,7 +317,7 @@ def _is_better(mine: MeasureScore, other: MeasureScore) -> bool:
 def confidence_table(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution confidence of relevant and other passages (table 10)."""
 
-    def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, condition: Cell, entries: _Entries) -> list[str]:
         """Format the scores of an experimental condition as the columns of its row."""
         relevant, other = entries
         is_marked = relevant is not None and (relevant.p_t or 1.0) < ALPHA

@@ -35,13 +35,13 @@ class ComparisonReport:
 
     @property
     def explanation(self) -> str:
-        """Note that explains the columns of a comparison's tables."""
+        """Note that explains the columns in tables of differences between systems."""
         marked = any(d.by_query for d in self.differences)
         return " ".join([_NOTE, *[BY_QUERY_NOTE] * marked])
 
     @property
     def notes(self) -> list[str]:
-        """Notes below a comparison's tables: scope, cautions, pairs that were not compared."""
+        """Notes below tables of differences between systems: scope, cautions, pairs left out."""
         apart = [f"not compared: {line}" for line in self.left_out]
         return [*self.scope, *self.cautions, *apart]
 

@@ -44,7 +44,7 @@ _FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", 
 
 
 def write_comparison(comparison: ComparisonReport) -> str:
-    """Write a comparison as CSV, with a line per measure and pair of systems."""
+    """Write a comparison of systems as CSV, with a line per measure and pair."""
     head = ("measure", "first", "second", *_FIGURES, "same_as", "across", "by_query", "trivial",
             "slice")  # fmt: skip
     rows = [

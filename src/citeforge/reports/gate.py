@@ -73,7 +73,7 @@ class Decision(Displayed):
 
     @property
     def headline(self) -> str:
-        """The gate's verdict in one line, with the names of the rows that decided it."""
+        """The gate's verdict in one line, with the measures and counts that decided it."""
         of_verdict = (r for r in self.rows if r.decides and r.verdict == self.verdict)
         names = dict.fromkeys(r.name for r in of_verdict if r.group != "files")
         new, old = ", ".join(self.new), ", ".join(self.baseline)

@@ -34,7 +34,7 @@ def could_not_run(error: Exception) -> Decision:
 
 
 def to_markdown(decision: Decision) -> str:
-    """Write a decision as Markdown for a pull request: verdict, table and all sentences.
+    """Write a gate's decision as Markdown for a pull request: verdict, table, sentences.
 
     Names in it have no effect: no markup, no links, no mentions.
     """
@@ -56,7 +56,7 @@ def to_markdown(decision: Decision) -> str:
 
 
 def to_junit(decision: Decision) -> str:
-    """Write a decision as JUnit XML: a test case per row; undecided ones are errors.
+    """Write a gate's decision as JUnit XML, a test case per measure; undecided ones are errors.
 
     The notes are the output of the suite.
     """
@@ -97,7 +97,7 @@ def _replace_invalid(text: str) -> str:
 
 
 def to_json(decision: Decision) -> str:
-    """Write a decision as JSON: all rows with their numbers."""
+    """Write a gate's decision as JSON: all measures and counts with their numbers."""
     return json.dumps(asdict(decision), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
@@ -124,7 +124,7 @@ def output_fault(path: Path, read_paths: Iterable[Path]) -> str:
 
 
 def write_outputs(decision: Decision, paths: Iterable[Path]) -> None:
-    """Write a decision to files, each in the format of its ending; warn if one cannot be written.
+    """Write a gate's decision to files, in the format of each ending; warn if that fails.
 
     The decision, and with it the exit code, does not depend on its copies.
     """
@@ -136,7 +136,7 @@ def write_outputs(decision: Decision, paths: Iterable[Path]) -> None:
 
 
 def report_to_actions(decision: Decision) -> None:
-    """Append a decision to a job's summary, and its verdict to a step's outputs, on GitHub Actions.
+    """Append a gate's decision to the summary and step outputs of GitHub Actions, if set.
 
     Does nothing elsewhere; warns if a file cannot be written.
     """

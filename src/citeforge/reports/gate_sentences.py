@@ -121,7 +121,7 @@ def _describe_required(finding: RequiredValue) -> str:
 
 
 def _describe_test(finding: Tested) -> str:
-    """Write what the test of a measure shows, with its numbers."""
+    """Write whether a measure's test shows a loss or none, with its numbers."""
     test, allowed = finding.test, show_number(finding.test.allowed)
     name, change = test.row.what, _describe_change(test, finding.p)
     match finding.conclusion:

@@ -24,6 +24,6 @@ def write_scores(report: ScoreReport) -> str:
 
 
 def write_comparison(comparison: ComparisonReport) -> str:
-    """Write a comparison as a JSON object; null for numbers that are not defined."""
+    """Write a comparison of systems as a JSON object; undefined numbers become null."""
     content = to_jsonable_python(comparison, inf_nan_mode="null")
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"

@@ -22,7 +22,7 @@ def write_scores(report: ScoreReport) -> str:
 
 
 def write_comparison(comparison: ComparisonReport) -> str:
-    """Write a comparison as LaTeX tables, one per pair of systems; notes are comments."""
+    """Write a comparison of systems as LaTeX tables, one per pair; notes are comments."""
     lines = [comment(comparison.explanation)]
     for _, table in difference_tables(comparison.differences):
         heading = comment(" ".join([table.title, *table.notes]))

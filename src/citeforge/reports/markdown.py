@@ -21,7 +21,7 @@ def write_scores(report: ScoreReport) -> str:
 
 
 def write_comparison(comparison: ComparisonReport) -> str:
-    """Write a comparison as Markdown, with a table per pair of systems."""
+    """Write a comparison of systems as Markdown, with a table per pair."""
     parts = [comparison.explanation]
     for _, table in difference_tables(comparison.differences):
         title = table.title + "".join(f" ({note})" for note in table.notes)

@@ -116,7 +116,7 @@ class ScoreReport:
 
     @cached_property
     def tables(self) -> list[Table]:
-        """The table of scores; of authorship benchmarks the tables of their paper."""
+        """Tables of scores: a single one, or for authorship benchmarks those of their paper."""
         if self.is_design:
             return tables(self.files)
         return [scores_table(self.files, "system", has_sd=False, lines=self.lines)]
@@ -133,7 +133,7 @@ class ScoreReport:
 
     @cached_property
     def scope(self) -> list[str]:
-        """Benchmark, context set, protocol and number of queries."""
+        """Lines on the scope of the scores: benchmark, context set, protocol, number of queries."""
         return scope_lines(self.files)
 
     @cached_property
@@ -176,7 +176,7 @@ class ScoreReport:
 
     @cached_property
     def signatures(self) -> list[str]:
-        """Signatures of all scores and corrected values, each once."""
+        """Signatures (settings) of all scores and corrected values, each once."""
         if self.is_design:
             return signature_lines(self.files)
         every = (

@@ -233,25 +233,27 @@ def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = N
 
 
 def report_lines(
-    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], measures: Collection[str] | None = None
+    files: Sequence[ScoreFile],
+    compared_files: Sequence[ScoreFile],
+    measures: Collection[str] | None = None,
 ) -> list[str]:
     """List all notes to print below a table of scores, except signatures: scope, limits, judges.
 
     Args:
         files: score files with distinct names.
-        alike: the same files, perhaps without the signature parts in which they may differ.
+        compared_files: the same files without signature parts in which they may differ, if any.
         measures: names of the measures shown; None for all.
     """
     if measures is not None:
-        alike = [
+        compared_files = [
             f.model_copy(update={"measures": [m for m in f.measures if m.name in measures]})
-            for f in alike
+            for f in compared_files
         ]
     return [
         *scope_lines(files),
         *(f"not computed: {line}" for line in missing_lines(files) if measures is None),
         *limit_lines(files, measures),
-        *(f"not comparable: {line}" for line in not_comparable(alike)),
+        *(f"not comparable: {line}" for line in not_comparable(compared_files)),
     ]
 
 
@@ -277,7 +279,7 @@ def trivial_lines(
 def caution_lines(
     files: Sequence[ScoreFile], measures: Collection[str] = (OF_ANY_CITATION,)
 ) -> list[str]:
-    """List trivial measures, and systems of the same model family as their judge."""
+    """Write cautions on trivial measures, and on systems of their judge's model family."""
     families: dict[str, dict[str, None]] = {}
     for file in files:
         if file.same_family is not None:

@@ -225,14 +225,14 @@ def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) ->
 
 
 def _left_out(
-    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], names: Collection[str],
+    files: Sequence[ScoreFile], compared_files: Sequence[ScoreFile], names: Collection[str],
     options: TableOptions,
 ) -> list[str]:  # fmt: skip
     """Write the notes below a paper's table on systems that may not be compared, and why.
 
     Args:
         files: score files as given.
-        alike: the same files without the signature parts in which they may differ.
+        compared_files: the same files without the signature parts in which they may differ.
         names: measures of the table.
         options: what the table is to contain.
     """
@@ -244,7 +244,7 @@ def _left_out(
         for context in contexts
         for line in not_comparable([
             f.model_copy(update={"measures": [m for m in f.measures if m.name in names]})
-            for f in alike if context in (None, f.context)
+            for f in compared_files if context in (None, f.context)
         ])
     ]  # fmt: skip
     if options.against is None:
@@ -259,7 +259,9 @@ def _left_out(
 
 
 def _mark_best(
-    columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], alike: Sequence[ScoreFile]
+    columns: Sequence[TableColumn],
+    cells: dict[_CellKey, TableCell],
+    compared_files: Sequence[ScoreFile],
 ) -> None:
     """Mark the best cells of each column in ``cells``, among files that may be compared.
 
@@ -268,13 +270,13 @@ def _mark_best(
     Args:
         columns: columns of the table.
         cells: scores by row name and column; the best ones are replaced by marked copies.
-        alike: score files, whose equal signatures say which may be compared.
+        compared_files: score files, whose equal signatures say which may be compared.
     """
     for column in columns:
         is_higher_better = direction(column.measure)
         if is_higher_better is None:
             continue
-        files = [f for f in alike if column.context in ("", f.context)]
+        files = [f for f in compared_files if column.context in ("", f.context)]
         entries = [next((m for m in f.measures if m.name == column.measure), None) for f in files]
         comparable = set(compress([f.system for f in files], comparable_entries(files, entries)))
         mine = {

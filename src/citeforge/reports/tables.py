@@ -111,7 +111,7 @@ def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]
 
 
 def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Iterator[Table]:
-    """Yield a table per field and measure, with slices as rows and systems as columns.
+    """Yield a table per query field and measure, with slices as rows and systems as columns.
 
     Args:
         files: score files with distinct names.

@@ -47,7 +47,7 @@ class LabelSet(FrozenRecord):
 
     @model_validator(mode="after")
     def _check_labels(self) -> "LabelSet":
-        """Raise an error if labels are empty, multi-line or shared, or not in the phrase."""
+        """Raise an error if labels are empty, multi-line or shared, or the phrase has none."""
         for side in (self.first, self.second):
             if any(not label.strip() or "\n" in label for label in side):
                 raise ValueError("a label is empty or has several lines")

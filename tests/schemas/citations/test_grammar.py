@@ -402,7 +402,7 @@ def test_numbers_in_text_are_no_marks(text: str) -> None:
 
 DOUBTFUL = (
     *(f"{word} [1] " for word in (*words_of("paragraphs"), *words_of("intervals"))),
-    *(f"{word}[1] " for word in (*words_of("intervals", glued=True), *VARIABLES)),
+    *(f"{word}[1] " for word in (*words_of("intervals", unspaced=True), *VARIABLES)),
 )
 """Brackets that may be no citations, by the word before them."""
 # Text rich in what the grammar looks at.

@@ -6,7 +6,7 @@ from citeforge.reports.tables import difference_tables
 
 
 def comparison_page(comparison: ComparisonReport, home: str = "") -> str:
-    """Write a comparison as one HTML page that loads nothing else.
+    """Write a comparison of systems as one HTML page that loads nothing else.
 
     Args:
         comparison: differences and notes.

@@ -27,7 +27,7 @@ Chunks = tuple[dict[str, Any], dict[str, Any]]
 
 
 def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
-    """Make a report page's section to explore answers, and its data; empty without queries.
+    """Make a report page's section to explore answers: (HTML, data chunks by name), maybe empty.
 
     Returns:
         HTML of the section, with an index of the data; and chunks of data by name, to be put into
@@ -115,7 +115,7 @@ def make_chunks(files: Sequence[ScoreFile], shown_measure: str, first_number: in
 def _slice_fields(
     files: Sequence[ScoreFile], queries: Sequence[str]
 ) -> list[tuple[str, list[str], dict[str, int]]]:
-    """List (field, its values, map of each query to the index of its value) of sliced fields."""
+    """List (field, its values, {query: index of its value}) of query fields that have slices."""
     fields: dict[str, dict[str, dict[str, None]]] = {}
     for file in files:
         for part in file.slices:
@@ -179,16 +179,16 @@ def _answer_data(
 
 
 def _add_passages(
-    details: dict[str, AnswerDetail], block: Sequence[str], pieces: dict[str, Any],
-    chunks: dict[str, str],
+    details: dict[str, AnswerDetail], block: Sequence[str], chunks_by_name: dict[str, Any],
+    names_by_content: dict[str, str],
 ) -> str:  # fmt: skip
     """Add a chunk of the passages shown for a block of queries, if it is new; return its name.
 
     Args:
         details: a system's answers by query.
         block: ids of the queries.
-        pieces: data of all chunks by name, which the chunk is added to.
-        chunks: names of the chunks of passages added so far, by content.
+        chunks_by_name: data of all chunks by name, which the chunk is added to.
+        names_by_content: names of the chunks of passages added so far, by content.
     """
     content = [
         [[p.id, p.title, p.text, p.label or ""] for p in details[q].passages]
@@ -197,10 +197,10 @@ def _add_passages(
         for q in block
     ]
     key = repr(content)
-    if key not in chunks:
-        chunks[key] = f"p-{len(chunks)}"
-        pieces[chunks[key]] = content
-    return chunks[key]
+    if key not in names_by_content:
+        names_by_content[key] = f"p-{len(names_by_content)}"
+        chunks_by_name[names_by_content[key]] = content
+    return names_by_content[key]
 
 
 class Calculation(NamedTuple):

@@ -57,7 +57,7 @@ class Figure:
 
     @cached_property
     def svg(self) -> str:
-        """The drawing as SVG, in colours for white paper.
+        """Plot as SVG, in colours for white paper.
 
         Raises:
             MissingExtraError: the extra ``report`` is not installed.
@@ -66,7 +66,7 @@ class Figure:
 
     @property
     def csv(self) -> str:
-        """The data as CSV, safe for spreadsheets: no cell starts a formula."""
+        """Data of the plot as CSV, safe for spreadsheets: no cell starts a formula."""
         return Table(self.columns, self.rows).csv()
 
     def mentions(self, measure: str) -> bool:
@@ -87,7 +87,7 @@ class Figure:
         )
 
     def to_inline_svg(self) -> str:
-        """Convert the drawing to SVG for a page: with CSS colours, unique ids and an ARIA label."""
+        """Convert the plot to SVG for a page: with CSS colours, unique ids and an ARIA label."""
         svg = palette.with_variables(self.svg)
         svg = re.sub(r"<[^>]*>", lambda m: _UNUSED.sub("", m.group()), _HIDDEN.sub("", svg))
         own_id = re.sub(r"[^A-Za-z0-9]+", "-", self.name)
@@ -96,7 +96,7 @@ class Figure:
         return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
     def content(self, file_format: str) -> bytes:
-        """Return the drawing as ``svg``, ``png`` (at double size) or ``pdf``; or the data as CSV.
+        """Return the plot as ``svg``, ``png`` (at double size) or ``pdf``; or its data as CSV.
 
         The bytes are equal in every run.
         """

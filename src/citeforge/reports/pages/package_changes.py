@@ -52,7 +52,7 @@ def _csv(changes: PackageChanges) -> str:
 
 
 def _json(changes: PackageChanges) -> str:
-    """Write a comparison of packages as a JSON object with all names."""
+    """Write a comparison of packages as a JSON object with the ids of all changed rows."""
     return changes.model_dump_json(indent=1) + "\n"
 
 

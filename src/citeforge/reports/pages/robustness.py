@@ -79,7 +79,7 @@ class SystemPair:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether some definitions rank the first system higher, and others the second."""
+        """Whether some definitions of quality rank the first system higher, others the second."""
         return bool(self.ahead and self.behind)
 
 
@@ -107,7 +107,7 @@ class Robustness:
 
     @property
     def n_flips(self) -> int:
-        """Number of pairs of systems that some definitions order in opposite ways."""
+        """Number of pairs of systems that some definitions of quality order in opposite ways."""
         return sum(pair.is_contradicted for pair in self.pairs)
 
     def mean_tau(self, number: int) -> float:
@@ -302,7 +302,7 @@ def _make_names_unique(definitions: Sequence[Definition]) -> tuple[Definition, .
 
 
 def _kendall_tau(a: Definition, b: Definition) -> float:
-    """Compute Kendall's tau-b of two definitions' orders; NaN if one has all systems tied."""
+    """Compute Kendall's tau-b of two definitions' rankings; NaN if one has all systems tied."""
     if not any(a.signs) or not any(b.signs):
         return math.nan
     from scipy.stats import kendalltau
@@ -329,7 +329,7 @@ def _compare_pairs(
 
 
 def headline(result: Robustness) -> str:
-    """Say in a sentence, without full stop, how many pairs of systems change their order."""
+    """Write in a sentence how many pairs of systems definitions of quality order differently."""
     n = len(result.pairs)
     pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
     return (

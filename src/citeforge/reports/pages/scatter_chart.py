@@ -315,7 +315,7 @@ def _label_boxes(x: float, y: float, text: str) -> Iterator[Box]:
 
 def _fits(
     box: Box,
-    own: int,
+    own_dot: int,
     dots: Sequence[tuple[float, float]],
     placed: dict[int, Box],
     frame: tuple[float, float],
@@ -324,7 +324,7 @@ def _fits(
 
     Args:
         box: where the label would be.
-        own: index of its dot.
+        own_dot: index of its dot.
         dots: centres of all dots in pixels.
         placed: boxes of the labels placed so far, by index of their dots.
         frame: width and height in pixels.
@@ -335,8 +335,8 @@ def _fits(
     )  # fmt: skip
     if not inside or any(box.overlaps(other) for other in placed.values()):
         return False
-    mine = box.distance(*dots[own])
-    others = [box.distance(*dot) for i, dot in enumerate(dots) if i != own]
+    mine = box.distance(*dots[own_dot])
+    others = [box.distance(*dot) for i, dot in enumerate(dots) if i != own_dot]
     return all(d > mine + _GAP and d > _RADIUS for d in others)
 
 

@@ -179,7 +179,7 @@ class Grammar:
         return without_markers(output, self.parse(output, n_docs).markers)
 
     def has_list(self, output: str) -> bool:
-        """Whether an output holds a reference list."""
+        """Whether an output contains a reference list."""
         return may_hold_list(output) and bool(self.parse(output, 0).lists)
 
     def needs_care(self, output: str) -> bool:

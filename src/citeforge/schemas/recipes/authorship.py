@@ -84,7 +84,7 @@ class AuthorshipRecipe(Recipe):
         return self.benchmark or self.twins or Path()
 
     def with_file_names(self) -> Self:
-        """Return the recipe with file names in place of label sets that were read from files."""
+        """Copy the recipe, with file names in place of label sets that were read from files."""
         sets = tuple(s for s in self.label_sets if isinstance(s, str))
         files = [Path(f"{s.name}.yaml") for s in self.label_sets if isinstance(s, LabelSet)]
         update = {"label_sets": sets, "labels": (*self.labels, *files)}

@@ -276,7 +276,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     @field_validator("mixtures")
     @classmethod
     def _refuse_repeated_names(cls, mixtures: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
-        """Refuse two mixtures of one name; names of files differ in more than case."""
+        """Refuse mixtures whose names are equal apart from case, since files are named by them."""
         names = [m.name for m in mixtures]
         if len({name.casefold() for name in names}) != len(names):
             raise ValueError(f"duplicate mixture name ({', '.join(names)}); case does not count")
