@@ -13,7 +13,7 @@ import citeforge as cf
 from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
-from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.ranking import make_ranking_data
 from citeforge.plugins.leaderboard.views import make_views
 from citeforge.reports.pages.choose import plot
 from citeforge.reports.pages.formats import render_table
@@ -78,7 +78,7 @@ def test_comparisons_with_a_control_come_last(files: list[ScoreFile]) -> None:
 
 def test_sites_rank_competitors_alone(files: list[ScoreFile]) -> None:
     views = make_views(files)
-    told: dict[str, Any] = compact(views[0])
+    told: dict[str, Any] = make_ranking_data(views[0])
     assert told["c"] == [0, 0, 1]
     assert told["g"][2] == 0
     matrix: dict[str, Any] = compact_matrix([board_column("b", "B", views, None, None)])

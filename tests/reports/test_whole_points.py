@@ -7,7 +7,7 @@ import pytest
 from citeforge.builders.card import _score_table
 from citeforge.evaluator.lines import find_lines
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
-from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.ranking import make_ranking_data
 from citeforge.plugins.leaderboard.views import make_views
 from citeforge.publishing.card import _card_row
 from citeforge.reports.model import ScoreReport
@@ -79,7 +79,7 @@ def test_plots() -> None:
 
 def test_leaderboard() -> None:
     views = make_views(FILES, lines=LINES)
-    (view,) = map(compact, views)
+    (view,) = map(make_ranking_data, views)
     assert view["k"] == [0, 0]
     (column,) = compact_matrix([board_column("a", "A", views, "CiteP", None)])["b"]  # type: ignore[misc]
     assert column[-1] == 0

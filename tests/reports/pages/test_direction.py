@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
-from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.ranking import make_ranking_data
 from citeforge.plugins.leaderboard.views import make_views
 from citeforge.reports import markdown
 from citeforge.reports.pages.charts import scores_best_first
@@ -54,7 +54,7 @@ def test_a_page_is_ranked_by_a_measure_that_has_a_best() -> None:
     (view,) = make_views([file(f.system, f.measures[0].per_query[0] or 0, (NEITHER, DOWN))
                           for f in FILES])  # fmt: skip
     assert view.main == DOWN
-    told = compact(view)
+    told = make_ranking_data(view)
     assert (view.measures, told["b"]) == ((NEITHER, DOWN), [0, -1])
     column = board_column("f", "t", [view], None, None)
     matrix = compact_matrix([column])
