@@ -95,7 +95,7 @@ def corrected_coverage(
                 continue
             human = populations[here].human[name]
             both = [
-                estimate_ppi(units, human.combine, tuning, within=human.within)
+                estimate_ppi(units, human.combine, tuning, value_range=human.within)
                 for tuning in (None, 0.0)
             ]
             hits += [p.low <= true[here] <= p.high for p in both]

@@ -20,7 +20,7 @@ from citeforge.evaluator.statistics.bounds import lower_bound, mean_interval
 from citeforge.evaluator.statistics.estimates import Floats, mean_sample
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.statistics.paired import paired_change
-from citeforge.evaluator.statistics.power import full_changes, queries_to_pass
+from citeforge.evaluator.statistics.power import binary_changes, queries_to_pass
 from citeforge.schemas.scores import Corrected, MeasureScore
 from citeforge.schemas.signature import Signature
 
@@ -243,7 +243,7 @@ def plans() -> Iterator[tuple[float, float, int | None, float]]:
     """(share that changes, margin, planned queries for a power of .8, exact power there)."""
     for share in (0.0, 0.02, 0.1, 0.3, 1.0):
         for margin in (0.02, 0.05):
-            changes, shares = full_changes(share)
+            changes, shares = binary_changes(share)
             n = queries_to_pass(changes, shares, 1.0, margin, 0.8)
             yield share, margin, n, whole_passes(n, share / 2, share / 2, margin)
 

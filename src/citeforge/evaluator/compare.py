@@ -17,7 +17,7 @@ from citeforge.evaluator.corrected_ranks import CorrectedDifference, corrected_d
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.rows import TRIVIAL, is_trivial, named_rows
 from citeforge.evaluator.slices import slice_pairs
-from citeforge.evaluator.statistics.changes import is_displayed, jackknife_pseudovalues
+from citeforge.evaluator.statistics.changes import jackknife_pseudovalues, matches_display
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import ANYTHING
 from citeforge.evaluator.statistics.paired import PairedChange, paired_change
@@ -387,7 +387,7 @@ def _compare(
             paired.detectable, seen.get(key, ""),
             tuple(differing_parts(a.signature, b.signature)),
             corrected_difference(a, b, clusters, paired.largest),
-            by_query=not is_displayed(a, b),
+            by_query=not matches_display(a, b),
             is_trivial=any(is_trivial(f, a.name) for f in (first, second)),
             is_constant=paired.n > 1 and bool(np.ptp(paired.values) < _NO_SPREAD),
             signature=a.signature,

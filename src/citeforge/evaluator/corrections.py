@@ -125,8 +125,8 @@ class LabelCorrection:
                 continue
             warnings += _sampling_warnings(name, units, sample)
             within = measure.range
-            value = estimate_ppi(units, sample.combine, within=within)
-            alone = estimate_ppi(units, sample.combine, tuning=0.0, within=within)
+            value = estimate_ppi(units, sample.combine, value_range=within)
+            alone = estimate_ppi(units, sample.combine, tuning=0.0, value_range=within)
             signed = replace(signature, correction=f"{PPI},n={value.n_labels}")
             linear = {}
             if entry.influence is not None:  # no mean: comparisons of systems need linear values

@@ -11,7 +11,7 @@ from citeforge.evaluator.gate_remedies import POWER, judge_doubts
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.statistics.estimates import Floats, column
-from citeforge.evaluator.statistics.power import full_changes, pass_power, queries_to_pass
+from citeforge.evaluator.statistics.power import binary_changes, pass_power, queries_to_pass
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.gate import Margin
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -83,7 +83,7 @@ def plan_queries(
         points = source.policy.margin if margin is None else margin
         return [
             PlannedQueries(
-                "", share, points, queries_to_pass(*full_changes(share), 1.0, points / 100, power)
+                "", share, points, queries_to_pass(*binary_changes(share), 1.0, points / 100, power)
             )
             for share in changed
         ]

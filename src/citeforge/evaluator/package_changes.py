@@ -30,7 +30,7 @@ _OTHER_MARKS = "other citation marks are asked for"
 def compare_packages(
     old: Benchmark, new: Benchmark, submission: Path | None = None, kept: Path | None = None
 ) -> PackageChanges:
-    """Compare two packages; find the answers of a submission that are to what both show.
+    """Compare two packages; find answers of a submission that the new package leaves valid.
 
     Args:
         old: package that the submission answers.
@@ -84,26 +84,28 @@ class OldAnswers:
     _lines: dict[str, list[SubmissionLine]] = field(default_factory=dict)
 
     def find_still_answered(
-        self, shown: Mapping[str, list[dict[str, ShownQuery]]], tables: tuple[TableChanges, ...]
+        self,
+        shown_queries: Mapping[str, list[dict[str, ShownQuery]]],
+        table_changes: tuple[TableChanges, ...],
     ) -> list[StillAnswered]:
-        """Find the answered queries that the new package shows in the same way, by context set.
+        """Find the answered queries that the new package leaves unchanged, per context set.
 
         Where the context sets are one experiment, a query counts if all of its sets are the same.
 
         Args:
-            shown: context set to what both packages show.
-            tables: changes of the packages' tables.
+            shown_queries: context set to what both packages show.
+            table_changes: changes of the packages' tables.
         """
         questions = set[str]()
-        for table in tables:
+        for table in table_changes:
             if table.name.startswith("queries"):
                 questions.update(table.changed.get("text", ()))
         changes: dict[str, dict[str, str | None]] = {}
         for context in self.submission.contexts:
-            answered = self._read(context)
-            sets = shown.get(context)
+            answered = self._read_answers(context)
+            sets = shown_queries.get(context)
             changes[context] = {
-                query: self._change_of_question(query, questions)
+                query: self._find_question_change(query, questions)
                 if sets is None
                 else _find_change(query, *sets)
                 for query in answered
@@ -111,11 +113,11 @@ class OldAnswers:
         if self.old.manifest.grammar != self.new.manifest.grammar:
             changes = {c: dict.fromkeys(found, _OTHER_MARKS) for c, found in changes.items()}
         if self.old.kind.facts.is_design:
-            changes = dict(_join_cells(changes))
-        return [_still_answered(context, found) for context, found in changes.items()]
+            changes = dict(_share_changes(changes))
+        return [_summarise_changes(context, found) for context, found in changes.items()]
 
-    def _read(self, context: str) -> dict[str, None]:
-        """Read the queries that answers to a context set are about, in the order of the file."""
+    def _read_answers(self, context: str) -> dict[str, None]:
+        """Read the answers to a context set; return the ids of their queries, in file order."""
         names = self.old.query_ids
         lines = self._lines[context] = []
         answered: dict[str, None] = {}
@@ -124,19 +126,19 @@ class OldAnswers:
             lines.append(answer)
         return answered
 
-    def _change_of_question(self, query: str, questions: set[str]) -> str | None:
-        """Name the change of a query that is shown nothing by its package; None if it is equal."""
-        if query not in self.new.row_of:
+    def _find_question_change(self, query_id: str, changed_questions: set[str]) -> str | None:
+        """Describe how a query's question changed in the new package; None if it did not."""
+        if query_id not in self.new.row_of:
             return _GONE
-        return ANOTHER_QUESTION if query in questions else None
+        return ANOTHER_QUESTION if query_id in changed_questions else None
 
-    def write(self, out: Path, still: Sequence[StillAnswered]) -> list[Path]:
-        """Write the answers to queries that are shown in the same way, as answers to the new one.
+    def write(self, out: Path, unchanged: Sequence[StillAnswered]) -> list[Path]:
+        """Write the answers to unchanged queries as answers to the new package.
 
         Args:
             out: file to write; several context sets get a file each, ``NAME.CONTEXT.jsonl``, unless
                 they are one experiment.
-            still: queries by context set.
+            unchanged: queries by context set.
 
         Returns:
             The files; none for a context set without such queries.
@@ -151,7 +153,7 @@ class OldAnswers:
                 "citeforge's own format can be written again",
                 code="option-without-effect",
             )
-        left = [one for one in still if one.as_shown]
+        left = [one for one in unchanged if one.as_shown]
         if not left:
             raise InputError(
                 "has no answer to what the new package shows",
@@ -159,7 +161,7 @@ class OldAnswers:
                 allowed="answers to it: run the system again",
                 code="no-answers",
             )
-        if len(still) == 1 or self.old.kind.facts.is_design:
+        if len(unchanged) == 1 or self.old.kind.facts.is_design:
             files = {out: left}
         else:
             ending = out.suffix or ".jsonl"
@@ -175,7 +177,7 @@ class OldAnswers:
         return list(files)
 
     def _write_file(self, out: Path, sets: Sequence[StillAnswered]) -> None:
-        """Write one file with the answers that are left of some context sets."""
+        """Write one file with the answers to unchanged queries of some context sets."""
         origin = {"benchmark": self.new.name, "benchmark_hash": self.new.manifest.answer_hash}
         given = {k: v for k, v in self.submission.header.items() if k not in ("limit", "contexts")}
         frozen = [one.context for one in sets if one.context in self.new.manifest.contexts]
@@ -192,22 +194,22 @@ class OldAnswers:
 
 
 def _to_fields(answer: SubmissionLine) -> dict[str, object]:
-    """Convert an answer to the fields of its line, without those that say nothing."""
+    """Convert an answer to the JSON fields of its line, without those that are None."""
     values = {name: getattr(answer, name) for name in answer.__struct_fields__}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _find_change(
-    query: str, old: Mapping[str, ShownQuery], new: Mapping[str, ShownQuery]
+    query_id: str, old: Mapping[str, ShownQuery], new: Mapping[str, ShownQuery]
 ) -> str | None:
-    """Name how the new package shows a query in another way; None if it does not."""
-    return old[query].find_change(new[query]) if query in new else _GONE
+    """Describe how the new package changed what is shown for a query; None if it did not."""
+    return old[query_id].find_change(new[query_id]) if query_id in new else _GONE
 
 
-def _join_cells(
+def _share_changes(
     changes: Mapping[str, Mapping[str, str | None]],
 ) -> Iterator[tuple[str, dict[str, str | None]]]:
-    """Yield (context set, changes by query), a change of one set for the query in all sets."""
+    """Yield (context set, change by query); a query's change in one set counts in all sets."""
     first: dict[str, str] = {}
     for context, found in changes.items():
         for query, change in found.items():
@@ -217,8 +219,8 @@ def _join_cells(
         yield context, {query: first.get(query) for query in found}
 
 
-def _still_answered(context: str, changes: Mapping[str, str | None]) -> StillAnswered:
-    """Make the record of one context set from the change of each answered query."""
+def _summarise_changes(context: str, changes: Mapping[str, str | None]) -> StillAnswered:
+    """Make a context set's record of answered queries: unchanged ones, and others by change."""
     reasons: dict[str, list[str]] = {}
     for query, change in changes.items():
         if change is not None:

@@ -22,7 +22,7 @@ def rank_intervals(
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = ALPHA,
 ) -> list[RankInterval | None]:
-    """Compute the range of ranks (from 1) of each system; together all are right with 95 %.
+    """Compute each system's range of possible ranks; all ranges hold together with 95 %.
 
     All pairs of systems are compared by paired t-tests over the queries that both define, adjusted
     by Holm over the pairs, so that the intervals hold at once for any number of systems. A system's
@@ -166,14 +166,14 @@ def _paired_t(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[F
 
 
 def _clustered_t(
-    values: Floats, clusters: npt.NDArray[np.int64], gap: Floats
+    values: Floats, clusters: npt.NDArray[np.int64], difference_sums: Floats
 ) -> tuple[Floats, Floats]:
     """Compute (t, degrees of freedom) of paired t-tests on sums over each cluster of queries.
 
     Args:
         values: values by query and system, NaN where undefined.
         clusters: cluster of each query.
-        gap: summed differences of each pair of systems.
+        difference_sums: summed differences of each pair of systems.
     """
     size = values.shape[1]
     spread, n = np.zeros((size, size)), np.zeros((size, size))
@@ -185,24 +185,32 @@ def _clustered_t(
             sums = np.bincount(labels, change[defined[:, j], j])[np.unique(labels)]
             n[i, j] = len(sums)
             spread[i, j] = float(np.var(sums)) * len(sums) if len(sums) else 0.0
-    return _t_statistics(gap, spread, n)
+    return _t_statistics(difference_sums, spread, n)
 
 
-def _t_statistics(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
+def _t_statistics(
+    difference_sums: Floats, squared_deviations: Floats, n_differences: Floats
+) -> tuple[Floats, Floats]:
     """Compute (t, degrees of freedom) of each pair of systems; all shapes are (systems, systems).
 
     Args:
-        gap: summed differences.
-        spread: summed squared deviations of the differences from their mean.
-        n: number of differences.
+        difference_sums: summed differences.
+        squared_deviations: summed squared deviations of the differences from their mean.
+        n_differences: number of differences.
     """
-    variance = np.maximum(spread, 0.0) / np.maximum(n - 1, 1) * n
+    variance = (
+        np.maximum(squared_deviations, 0.0) / np.maximum(n_differences - 1, 1) * n_differences
+    )
     # Rounding errors are no variance, where systems differ by a constant.
     variance[variance < 1e-20] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(np.abs(gap) < 1e-12 * np.maximum(n, 1), 0.0, gap / np.sqrt(variance))
-    t[n < 2] = 0.0
-    return t, np.maximum(n - 1, 1)
+        t = np.where(
+            np.abs(difference_sums) < 1e-12 * np.maximum(n_differences, 1),
+            0.0,
+            difference_sums / np.sqrt(variance),
+        )
+    t[n_differences < 2] = 0.0
+    return t, np.maximum(n_differences - 1, 1)
 
 
 def better_by_tests(sign: Floats, p: Floats, level: float = ALPHA) -> npt.NDArray[np.bool_]:

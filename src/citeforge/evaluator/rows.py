@@ -72,8 +72,8 @@ def named_apart(new: ScoreFile, old: ScoreFile) -> tuple[ScoreFile, ScoreFile]:
     return first, second
 
 
-def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> list[ScoreFile]:
-    """Copy score files and drop parts of signatures, so that scores that differ in these compare.
+def drop_signature_parts(files: Sequence[ScoreFile], prefixes: Collection[str]) -> list[ScoreFile]:
+    """Copy score files without some signature parts, so that scores differing in them compare.
 
     Args:
         files: score files.
@@ -95,7 +95,7 @@ def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> li
 
 
 def main_measure(files: Sequence[ScoreFile], names: Sequence[str] | None = None) -> str:
-    """Choose the measure that sums up score files best.
+    """Choose the measure that best summarises score files; empty if they have no measure.
 
     Which ones do is recorded in the files, by the kind of their benchmark; without one, it is the
     first that has a better direction.

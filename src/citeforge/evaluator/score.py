@@ -115,7 +115,7 @@ def _ask_judge(measures: Iterable[Measure]) -> bool:
 
 
 def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
-    """Warn of a judge that no selected measure asks, and name families that would ask it."""
+    """Write a hint that no selected measure asks the judge, and which families would."""
     fitting = (m for m in known_measures().values() if m.reads in benchmark.kind.facts.readings)
     families = dict.fromkeys(m.family for m in fitting if _ask_judge([m]))
     hint = f"; add --measures {' or '.join(families)}" if families else ""
@@ -135,7 +135,7 @@ def _add_models(tools: ScoringTools, run: RunOptions) -> ScoringTools:
 
 
 def _with_segmenter(tools: ScoringTools) -> ScoringTools:
-    """Copy tools with the segmenter of the options or protocol, or why it is not installed."""
+    """Copy tools with the sentence segmenter to use, or the reason why it is not installed."""
     from citeforge.engines.running.names import make_segmenter
 
     segmenter = tools.options.segmenter
@@ -164,7 +164,7 @@ def _with_kalma_splitter(tools: ScoringTools) -> ScoringTools:
 def score_contexts(
     path: Path, setup: ScoringSetup, system: str | None = None, out: Path | None = None
 ) -> list[ScoreFile]:
-    """Score a submission on the context set in the options; if none, on each that it answers.
+    """Score a submission on the context set in the options, or else on each that it answers.
 
     Args:
         path: submission.
@@ -227,7 +227,7 @@ def _open_submission(path: Path, setup: ScoringSetup, system: str | None) -> Sub
 
 
 def _require_one_system(submission: Submission, system: str | None) -> None:
-    """Refuse a further file that is one of those before it, or that names another system.
+    """Refuse further files (``--also``) that repeat a file or are of another system.
 
     Args:
         submission: the submission, with its further files.
@@ -260,7 +260,7 @@ def _require_one_system(submission: Submission, system: str | None) -> None:
 
 
 def _require_read(submission: Submission, setup: ScoringSetup) -> None:
-    """Refuse a further file whose answers no measure reads.
+    """Refuse further files (``--also``) whose answers no selected measure reads.
 
     Raises:
         UsageError: there is such a file.
@@ -297,7 +297,7 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
 
 
 def _choose_reading(setup: ScoringSetup) -> str:
-    """Choose the first of the kind's ways to read answers (``readings``) that a measure needs."""
+    """Choose how to read answers: the benchmark kind's first reader that a measure needs."""
     ways, wanted = setup.benchmark.kind.facts.readings, {m.reads for m in setup.measures}
     return next((way for way in ways if way in wanted), ways[0])
 
@@ -397,17 +397,19 @@ def _slices(
 def _signatures(
     samples: Sequence[tuple[Measure, Sample]], submission: Submission, scored: ScoredSubmission
 ) -> list[Signature]:
-    """Make the signatures of all values; one that is computed from another has its settings."""
+    """Make the signatures of all values; derived values take the settings of their source."""
     own = [_signature(measure, sample, submission, scored) for measure, sample in samples]
     made = {entry_name(m, s): one for (m, s), one in zip(samples, own, strict=True)}
     return [
-        one if s.derived_from is None else _derive(made[s.derived_from], m, s.derived_from)
+        one
+        if s.derived_from is None
+        else _derive_signature(made[s.derived_from], m, s.derived_from)
         for (m, s), one in zip(samples, own, strict=True)
     ]
 
 
-def _derive(source: Signature, measure: Measure, name: str) -> Signature:
-    """Make the signature of a value that is computed from those of a named measure, by theirs."""
+def _derive_signature(source: Signature, measure: Measure, name: str) -> Signature:
+    """Make the signature of a value that is derived from that of the measure ``name``."""
     options = ",".join(filter(None, (f"of {name}", source.options)))
     return replace(source, measure=measure.name, options=options, plugin=measure.origin)
 

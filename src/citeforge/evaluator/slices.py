@@ -98,17 +98,17 @@ def make_slices(
     ]  # fmt: skip
 
 
-def label_slices(benchmark: Benchmark, fields: Sequence[str] = ()) -> list[Slice]:
-    """List slices by all fields of the queries' metadata that can make some; without scores.
+def label_slices(benchmark: Benchmark, excluded_fields: Sequence[str] = ()) -> list[Slice]:
+    """List slices, without scores, by each metadata field of the queries that can form slices.
 
     Pages filter answers by them.
 
     Args:
         benchmark: the benchmark.
-        fields: fields to leave out, such as those whose slices are scored.
+        excluded_fields: fields to leave out, such as those whose slices are scored.
     """
     columns = slice_columns(benchmark.queries)
-    labels = {name: values for name, values in columns.items() if name not in fields}
+    labels = {name: values for name, values in columns.items() if name not in excluded_fields}
     return [Slice(field=name, value=v, rows=r.tolist()) for name, v, r in _group_rows(labels)]
 
 
@@ -236,7 +236,7 @@ def list_slices(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
 def slice_pairs(
     pairs: Sequence[tuple[ScoreFile, ScoreFile]], by: Sequence[str]
 ) -> tuple[list[tuple[str, ScoreFile, ScoreFile]], dict[str, int]]:
-    """List (slices with the score files of both systems on it, number of queries of small ones).
+    """Pair two systems' score files by slice: (slices, numbers of queries of small slices).
 
     Args:
         pairs: score files of two systems each.

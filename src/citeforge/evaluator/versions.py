@@ -14,7 +14,7 @@ def explain_parts(
     name: str, files: tuple[ScoreFile, ScoreFile], signatures: tuple[str, str],
     parts: Iterable[str],
 ) -> list[str]:  # fmt: skip
-    """Explain each setting in which signatures differ; for a version, what changed since.
+    """Explain each setting in which two scores' signatures differ; for versions, what changed.
 
     Args:
         name: measure.
@@ -30,17 +30,17 @@ def explain_parts(
         key = part.partition(":")[0]
         pair = first.get(key, _FIRST), second.get(key, _FIRST)
         if key == "def" and measure is not None:
-            sentences.append(_explain(name, files, pair, measure.changes) or part)
+            sentences.append(_explain_versions(name, files, pair, measure.changes) or part)
         elif key == judge and all(p.startswith(f"{own}@") for p in pair):
             versions = pair[0].partition("@")[2], pair[1].partition("@")[2]
             noun = f"the judge {own}"
-            sentences.append(_explain(noun, files, versions, LexicalJudge.changes) or part)
+            sentences.append(_explain_versions(noun, files, versions, LexicalJudge.changes) or part)
         else:
             sentences.append(part)
     return sentences
 
 
-def _explain(
+def _explain_versions(
     noun: str, files: tuple[ScoreFile, ScoreFile], versions: tuple[str, str],
     changes: Sequence[str],
 ) -> str | None:  # fmt: skip

@@ -9,8 +9,8 @@ from citeforge.engines.report_table import Table
 from citeforge.evaluator.lines import Lines, is_below
 from citeforge.evaluator.ranks import RankInterval, ranks_by_measure
 from citeforge.evaluator.rows import (
-    compared_across,
     controls_last,
+    drop_signature_parts,
     is_trivial,
     named_rows,
     of_cells,
@@ -76,7 +76,7 @@ class ScoreReport:
         """
         self.given, self.lines = files, lines
         self.files = named_rows(controls_last(files))
-        self.alike = compared_across(self.files, across)
+        self.alike = drop_signature_parts(self.files, across)
         self.is_design = of_cells(files)
 
     @cached_property

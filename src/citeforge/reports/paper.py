@@ -19,8 +19,8 @@ from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.ranks import comparable_entries
 from citeforge.evaluator.rows import (
     TRIVIAL,
-    compared_across,
     controls_last,
+    drop_signature_parts,
     is_trivial,
     marked_controls,
     named_rows,
@@ -122,7 +122,7 @@ def paper_table(
     names = [n for n in present if n in wanted]
     names.sort(key=lambda n: order.get(n, order.get(n.partition("[")[0], len(order))))
     rows = _name_rows(files) if options.per_context else named_rows(files)
-    alike = compared_across(rows, parts_across(options.across))
+    alike = drop_signature_parts(rows, parts_across(options.across))
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [""]
     columns = [TableColumn(name, context) for context in contexts for name in names]
     p_values, n_tests = _p_values(files, names, options)

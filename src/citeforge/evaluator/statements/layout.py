@@ -70,11 +70,13 @@ class Layout:
                 after = line  # the last line that is not indented
         return code
 
-    def _may_be_code(self, number: int, after: str, code: Sequence[int]) -> bool:
+    def _may_be_code(self, number: int, last_unindented: str, code_lines: Sequence[int]) -> bool:
         """Whether an indented line is code, and not text below an item of a list."""
         line, before = self._lines[number], self._lines[number - 1] if number else ""
-        follows = not before.strip() or number - 1 in code
-        return bool(after) and follows and not (_ITEM.match(after) or _ITEM.match(line))
+        follows = not before.strip() or number - 1 in code_lines
+        if not last_unindented or not follows:
+            return False
+        return not (_ITEM.match(last_unindented) or _ITEM.match(line))
 
     def _find_tables(self) -> None:
         """Find the Markdown tables of a text: record the lines that are headers and rows."""
@@ -98,11 +100,11 @@ class Layout:
         return frozenset(int(match[1]) for match in matches if match)
 
     def without_quote(self, number: int) -> str:
-        """Get a line without the markers of a quotation that begin it (``> ``)."""
+        """Get a line without the Markdown quotation markers (``> ``) at its start."""
         return self._lines[number][self._quotes[number] :]
 
     def prefix_length(self, number: int) -> int:
-        """Get the length of what opens a line before its words: ``> ``, "Answer:", or a number.
+        """Get the length of a line's prefix: ``> ``, "Answer:", or the number of a list item.
 
         An item's number counts where the list has the one before or after it.
         """
@@ -115,19 +117,19 @@ class Layout:
         return self.label_length(number)
 
     def label_length(self, number: int) -> int:
-        """Get the length of a label such as "Answer:" that starts a line, or a quotation in it."""
+        """Get the length of the quotation markers and label ("Answer:") at a line's start."""
         line, quote = self._lines[number], self._quotes[number]
         match = _ANSWER.match(line, quote) if ":" in line or "：" in line else None
         return quote if match is None else match.end()
 
 
 def _quote_length(line: str) -> int:
-    """Get the length of the markers of a quotation that begin a line; 0 if there are none."""
+    """Get the length of the quotation markers (``> ``) at a line's start; 0 if there are none."""
     match = _QUOTE.match(line) if ">" in line or "&gt;" in line else None
     return 0 if match is None else match.end()
 
 
 def skip_bullet(text: str, start: int) -> int:
-    """Get the offset behind a bullet, and the box of a task, that begin at an offset of a text."""
+    """Get the offset after a list bullet or task box at an offset of a text; else that offset."""
     match = _BULLET.match(text, start)
     return start if match is None else match.end()

@@ -86,14 +86,14 @@ def _is_introduction(line: str) -> bool:
     return line.rstrip("*_ ").endswith((":", "：")) and _MARK not in line
 
 
-def _split_line(line: str, label: int) -> Iterator[str]:
+def _split_line(line: str, label_length: int) -> Iterator[str]:
     """Split a line of a list answer into its items.
 
     Args:
         line: the line, with its marks as placeholders.
-        label: length of what opens the line, such as "Answer:", which is no item.
+        label_length: length of what opens the line, such as "Answer:", which is no item.
     """
-    line = line[label:]
+    line = line[label_length:]
     bullet = _BULLET.match(line)
     if (lead_in := _LEAD_IN.match(line)) is not None and line[lead_in.end() :].strip():
         line = line[lead_in.end() :]

@@ -144,16 +144,16 @@ class _Emphasis:
         n = bisect_right(offsets, opens - len(stars[0])) - bisect_left(offsets, first)
         return (start, end) if n > 0 and n % 2 else (opens, stars.end())  # odd: they close others
 
-    def _find_all(self, sign: str) -> list[int]:
-        """List the offsets of a sign, found once; those of the same asterisks do not overlap."""
-        if sign not in self._places:
-            found = re.finditer(re.escape(sign), self._output)
-            self._places[sign] = [match.start() for match in found]
-        return self._places[sign]
+    def _find_all(self, string: str) -> list[int]:
+        """List the offsets of a string in the output, without overlaps (cached)."""
+        if string not in self._places:
+            found = re.finditer(re.escape(string), self._output)
+            self._places[string] = [match.start() for match in found]
+        return self._places[string]
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
-    """Remove the citation marks from an output; record where they and all characters were."""
+    """Remove the citation marks from an output; record their offsets and those of all text."""
     cut, at = _Cut(), 0
     pieces: list[str] = []
     emphasis = _Emphasis(output)
@@ -330,16 +330,16 @@ class _Reader:
         start = len(line) - len(line.lstrip())
         return start, start + len(stripped)
 
-    def _split(self, line: str, forced: set[int], offset: int) -> list[Span]:
+    def _split(self, line: str, required_ends: set[int], line_offset: int) -> list[Span]:
         """Split a line into sentences, each with a letter: (start, end) in the line.
 
         Args:
             line: a line of the output without marks.
-            forced: offsets in the whole text at which a sentence must end.
-            offset: offset of the line in the whole text.
+            required_ends: offsets in the whole text at which a sentence must end.
+            line_offset: offset of the line in the whole text.
         """
         ends = [e for _, e in self.segmenter.split(line)]
-        cuts = sorted({*ends[:-1], *(f - offset for f in forced)})
+        cuts = sorted({*ends[:-1], *(f - line_offset for f in required_ends)})
         spans: list[Span] = []
         at = 0
         for cut in [*cuts, len(line)]:
@@ -354,34 +354,34 @@ class _Reader:
     def _find_owner(
         self,
         marker: Marker,
-        place: int,
+        offset: int,
         sentences: list[_Sentence],
-        starts: list[int],
-        forward: bool,
+        sentence_starts: list[int],
+        marks_precede: bool,
     ) -> int:
         """Find the index of the sentence that a mark belongs to (docs/definitions.md#statements).
 
         Args:
             marker: the mark.
-            place: offset of the mark in the text without marks.
+            offset: offset of the mark in the text without marks.
             sentences: sentences of its line.
-            starts: offsets of their starts in that text.
-            forward: whether marks of the output precede their sentences.
+            sentence_starts: offsets of their starts in that text.
+            marks_precede: whether marks of the output precede their sentences.
         """
-        before = bisect_right(starts, place) - 1
+        before = bisect_right(sentence_starts, offset) - 1
         if before < 0:
             return 0
-        if place == sentences[before].start and before > 0:
+        if offset == sentences[before].start and before > 0:
             before -= 1
-        if place < sentences[before].end or before + 1 == len(sentences):
+        if offset < sentences[before].end or before + 1 == len(sentences):
             return before
         glued = not self.output[marker.start - 1].isspace()
         spaced = self.output[marker.end : marker.end + 1].isspace()
         if glued and self.output[marker.start - 1] not in "]】］":
-            return before + 1 if forward and not spaced else before
+            return before + 1 if marks_precede and not spaced else before
         start = sentences[before + 1].start
         is_subject = _PREDICATE.match(self.cut.text, start, start + _WINDOW) is not None
-        return before + 1 if forward or is_subject else before
+        return before + 1 if marks_precede or is_subject else before
 
 
 def split_statements(

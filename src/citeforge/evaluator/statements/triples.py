@@ -194,7 +194,7 @@ def read_answer(
 
 
 def describe_brackets_without_id(brackets: Sequence[str]) -> str:
-    """Write how many brackets hold a shown relation and value and no id in front, with one."""
+    """Describe brackets that cite a shown relation and value without an id; quote the first."""
     verb = "bracket holds" if len(brackets) == 1 else "brackets hold"
     return (
         f"{len(brackets):,} {verb} a shown relation and value and no id in front, so nothing is "

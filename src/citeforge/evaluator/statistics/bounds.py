@@ -65,17 +65,17 @@ class _RandomMean:
     """
 
     def __init__(self, points: Floats, counts: Floats) -> None:
-        """Store the points, from −1 to 0, and how many of the weights each has."""
+        """Store the points, from −1 to 0, and the number of Dirichlet weights of each."""
         self._points, self._counts = points, counts
 
     def find_threshold(self, tilt: float) -> tuple[float, float]:
-        """Compute (threshold t, its saddlepoint) whose tilt, between −1 and 0, is given."""
+        """Compute (threshold t, saddlepoint) for an exponential tilt between −1 and 0."""
         pull = self._counts / (1 - tilt * self._points)
         at = float(pull @ self._points / pull.sum())
         return at, tilt / (1 - tilt * at)
 
     def quantile(self, tilt: float) -> float:
-        """Compute the normal quantile of the chance that the mean is below a tilt's threshold."""
+        """Compute the normal quantile of P(random mean < threshold) at a tilt's threshold."""
         at, saddle = self.find_threshold(tilt)
         moves = self._points - at
         left = 1 - saddle * moves

@@ -45,7 +45,7 @@ def differs(a: MeasureScore, b: MeasureScore) -> Bools:
 
 
 def _changes(a: MeasureScore, b: MeasureScore) -> Floats:
-    """Compute the changes per query, as the order of arithmetic leaves them."""
+    """Compute how each query's value changes, before rounding errors are set to 0."""
     plain: Floats = a.scale * (column(b.per_query) - column(a.per_query))
     if a.influence is None and b.influence is None:
         return plain
@@ -57,8 +57,8 @@ def _changes(a: MeasureScore, b: MeasureScore) -> Floats:
     return np.where(enters, b.value - a.value + a.scale * enters.sum() * moved, np.nan)
 
 
-def is_displayed(a: MeasureScore, b: MeasureScore) -> bool:
-    """Whether the mean of the changes per query is the difference of the displayed values."""
+def matches_display(a: MeasureScore, b: MeasureScore) -> bool:
+    """Whether the mean of the per-query changes is the difference of the displayed values."""
     if a.influence is None and b.influence is None:
         return _is_plain_mean(a) and _is_plain_mean(b)
     return _influence(a) is not None and _influence(b) is not None

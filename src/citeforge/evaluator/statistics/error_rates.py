@@ -69,13 +69,13 @@ class Rates:
         return "sensitivity {}, specificity {}".format(*figures)
 
 
-def why_not_corrected(estimate: PpiEstimate, rates: Rates, within: Range) -> str:
+def why_not_corrected(estimate: PpiEstimate, rates: Rates, value_range: Range) -> str:
     """Explain why a share cannot be corrected by error rates; empty if it can.
 
     Args:
         estimate: result of :func:`rogan_gladen`.
         rates: error rates of the judge.
-        within: range of the measure.
+        value_range: range of the measure.
     """
     if not rates.youden - Z_95 * rates.youden_stderr > 0:
         return (
@@ -84,7 +84,7 @@ def why_not_corrected(estimate: PpiEstimate, rates: Rates, within: Range) -> str
         )
     if math.isnan(estimate.value):
         return "it has no value on these answers"
-    beyond = max(estimate.value - within.high, within.low - estimate.value)
+    beyond = max(estimate.value - value_range.high, value_range.low - estimate.value)
     if beyond > Z_95 * estimate.stderr:
         return (
             f"with the calibration's error rates ({rates}) the judge would find between "
@@ -101,7 +101,7 @@ def rogan_gladen(
     extremes: Floats,
     combine: Callable[[Floats], Floats],
     rates: Rates,
-    within: Range = ANYTHING,
+    value_range: Range = ANYTHING,
 ) -> PpiEstimate:
     """Correct a share by the judge's sensitivity and specificity (Rogan & Gladen 1978).
 
@@ -111,7 +111,7 @@ def rogan_gladen(
             shape (2, queries, k).
         combine: function of sums to values.
         rates: error rates of the judge.
-        within: range of the measure, see :func:`estimate_ppi`.
+        value_range: range of the measure, see :func:`estimate_ppi`.
 
     Returns:
         NaN where the judge is no better than chance (sensitivity + specificity ≤ 1).
@@ -141,7 +141,7 @@ def rogan_gladen(
     )
     stderr = math.sqrt(over_answers + max(0.0, of_rates))
     df = stderr**4 / (over_answers**2 / (n - 1)) if over_answers > 0 else math.inf
-    low, high = compute_interval(value, stderr, df, n, within)
+    low, high = compute_interval(value, stderr, df, n, value_range)
     return PpiEstimate(value, low, high, stderr, math.nan, 0, df)
 
 

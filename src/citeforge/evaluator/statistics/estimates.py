@@ -96,13 +96,13 @@ class Sample:
         upper = None if self.upper is None else self.upper.count_undefined(value)
         return replace(self, sums=filled, per_query=self.combine(filled), upper=upper)
 
-    def without_queries(self, queries: npt.NDArray[np.bool_]) -> "Sample":
-        """Copy a sample in which the masked queries do not count."""
+    def without_queries(self, excluded: npt.NDArray[np.bool_]) -> "Sample":
+        """Copy a sample, excluding the queries of a mask."""
         return replace(
             self,
-            sums=np.where(queries[:, None], 0.0, self.sums),
-            per_query=np.where(queries, np.nan, self.per_query),
-            upper=None if self.upper is None else self.upper.without_queries(queries),
+            sums=np.where(excluded[:, None], 0.0, self.sums),
+            per_query=np.where(excluded, np.nan, self.per_query),
+            upper=None if self.upper is None else self.upper.without_queries(excluded),
         )
 
 
@@ -144,10 +144,10 @@ def divide_sums(sums: Floats) -> Floats:
     return ratio(sums[..., 0], sums[..., 1])
 
 
-def sample_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Sample:
-    """Make a sample of lowest values; if the highest ones differ, keep them as its upper bound."""
+def sample_between(make_sample: Callable[[Floats], Sample], low: Floats, high: Floats) -> Sample:
+    """Make a sample of the lowest values; highest values that differ become its upper bound."""
     same = np.array_equal(low, high, equal_nan=True)
-    return replace(make(low), upper=None if same else make(high))
+    return replace(make_sample(low), upper=None if same else make_sample(high))
 
 
 class HarmonicSample(Sample):
@@ -170,7 +170,7 @@ def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
 
 
 def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:
-    """Sum a sample over clusters of queries, so that each is drawn as one.
+    """Sum a sample over clusters of queries, each of which then counts as one query.
 
     Args:
         sample: see :class:`Sample`.
@@ -319,7 +319,7 @@ def _exact_sums(sums: Floats) -> Floats:
 
 
 def _has_influence(sample: Sample) -> npt.NDArray[np.bool_]:
-    """Whether each query enters the value, shape (queries,)."""
+    """Make a mask, shape (queries,), of the queries that contribute to a sample's value."""
     weighs: npt.NDArray[np.bool_] = (sample.sums != 0).any(axis=(0, 2))
     return weighs | ~np.isnan(sample.per_query).all(axis=0)
 
@@ -335,7 +335,7 @@ def _without_interval(runs: Floats, sample: Sample) -> Estimate:
     return Estimate(float(np.mean(runs)), nan, nan, nan, _sd_over_runs(runs, sample), NONE)
 
 
-def _sd_over_runs(layers: Floats, sample: Sample) -> float:
-    """Compute the standard deviation over runs of values by judge, run and repeat; NaN of one."""
-    runs = layers.reshape(sample.judges, -1, sample.repeats).mean(axis=(0, 2))
+def _sd_over_runs(values: Floats, sample: Sample) -> float:
+    """Compute the standard deviation of values between runs; NaN with a single run."""
+    runs = values.reshape(sample.judges, -1, sample.repeats).mean(axis=(0, 2))
     return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan

@@ -56,7 +56,7 @@ class Range:
 
     @property
     def interval(self) -> str:
-        """Kind of confidence interval for a measure with this range.
+        """Kind of confidence interval for this range: Wilson's, Student's t, or a skewed t.
 
         Shares (and what else has two ends, neither below 0) get Wilson's, counts the one that
         allows for skewness; what may be negative is a difference, and gets Student's t, so that
@@ -78,9 +78,9 @@ def student_interval(value: float, stderr: float, df: float, level: float = COVE
 
 
 def widest_interval(
-    share: float, inverse_n: float, noise: float = 0.0, q: float = Z_95
+    share: float, inverse_n: float, noise: float = 0.0, z: float = Z_95
 ) -> Interval:
-    """Compute the interval of a share whose spread is not known, with noise of a known size.
+    """Compute the interval of a share with the largest possible variance and known noise.
 
     Values between 0 and 1 with a mean p vary by p (1 − p) at most. The ends are the shares that are
     ``q`` standard errors away, which without noise is Wilson's interval.
@@ -89,32 +89,32 @@ def widest_interval(
         share: between 0 and 1, noise included.
         inverse_n: 1 ÷ the number of independent values.
         noise: standard deviation of the noise in ``share``.
-        q: standard errors to either side.
+        z: standard errors to either side.
     """
-    wide = q * q * inverse_n
+    wide = z * z * inverse_n
     middle, scale = 2 * share + wide, 2 * (1 + wide)
-    half = math.sqrt(middle**2 - 2 * scale * (share**2 - (q * noise) ** 2))
+    half = math.sqrt(middle**2 - 2 * scale * (share**2 - (z * noise) ** 2))
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-def wilson_interval(share: float, n: float, q: float = Z_95) -> Interval:
+def wilson_interval(share: float, n: float, z: float = Z_95) -> Interval:
     """Compute the score interval of a share (Wilson 1927, JASA 22).
 
     Args:
         share: between 0 and 1.
         n: observations; of weighted ones, and of values between 0 and 1, as many zeros and ones as
             vary as little.
-        q: standard errors to either side.
+        z: standard errors to either side.
     """
-    middle = (share + q * q / (2 * n)) / (1 + q * q / n)
-    half = q / (1 + q * q / n) * math.sqrt(share * (1 - share) / n + q * q / (4 * n * n))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     # An end of the range that is the share itself is one of the interval, whatever the digits.
     return (0.0 if share == 0 else max(0.0, middle - half),
             1.0 if share == 1 else min(1.0, middle + half))  # fmt: skip
 
 
 def effective_wilson(
-    value: float, stderr: float, n: int, df: float, within: Range, level: float = COVERAGE
+    value: float, stderr: float, n: int, df: float, value_range: Range, level: float = COVERAGE
 ) -> Interval:
     """Compute Wilson's interval with the effective number of answers.
 
@@ -130,21 +130,22 @@ def effective_wilson(
         n: answers that enter.
         df: degrees of freedom of the standard error; infinite for zeros and ones, whose error
             follows from the value.
-        within: the measure's ends.
+        value_range: the measure's ends.
         level: how often it is to cover.
     """
-    span = within.high - within.low
-    share, error = (value - within.low) / span, stderr / span
+    span = value_range.high - value_range.low
+    share, error = (value - value_range.low) / span, stderr / span
     spread = share * (1 - share)
     if error == 0 and spread > 0:
         unseen = 1 - ((1 - level) / 2) ** (1 / n)
-        return value - unseen * (value - within.low), value + unseen * (within.high - value)
+        low, high = value_range.low, value_range.high
+        return value - unseen * (value - low), value + unseen * (high - value)
     if spread < 0:  # an estimate that left the range
         return student_interval(value, stderr, df, level)
     effective = n if error == 0 or spread == 0 else spread / error**2 * n / (n - 1)
     q = quantile(math.inf if error == 0 else df, level)
     low, high = wilson_interval(share, effective, q)
-    return within.low + span * low, within.low + span * high
+    return value_range.low + span * low, value_range.low + span * high
 
 
 def skewed_interval(
@@ -179,14 +180,14 @@ def estimate_skewness(influence: npt.NDArray[np.float64]) -> float:
     return float((influence**3).sum()) / squares**1.5 if squares > 0 else 0.0
 
 
-def sidak_level(level: float, intervals: int) -> float:
+def sidak_level(level: float, n_intervals: int) -> float:
     """Compute the level of one interval so that several cover at once (Šidák 1967, JASA 62).
 
     Args:
         level: of all together.
-        intervals: how many there are.
+        n_intervals: how many there are.
     """
-    return float(level ** (1 / max(1, intervals)))
+    return float(level ** (1 / max(1, n_intervals)))
 
 
 def quantile(df: float, level: float = COVERAGE) -> float:
@@ -240,7 +241,7 @@ def estimate_spread(values: npt.NDArray[np.float64], sources: Sequence[str]) -> 
 
 
 def _expected_squares(components: Components, levels: Mapping[str, int]) -> dict[Effect, float]:
-    """Compute the expected mean square of each effect (axes) from variance by source."""
+    """Compute the expected mean square of each effect (tuple of axes) from variance components."""
     several = [s for s in levels if levels[s] > 1]
     values = {tuple(e.split(":")): v for e, v in components.items()}
     return {
@@ -253,8 +254,8 @@ def _expected_squares(components: Components, levels: Mapping[str, int]) -> dict
     }
 
 
-def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> float:
-    """Compute half the interval of a mean paired difference, with variance of runs and verdicts.
+def half_of_difference(stderr: float, n: int, variances: Sequence[Variance]) -> float:
+    """Compute the half-width of a paired difference's interval, with run and judge variance.
 
     Runs and verdicts of the two are taken as independent; where verdicts have something in common,
     the interval is wider than it need be.
@@ -262,12 +263,12 @@ def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> floa
     Args:
         stderr: of the difference over queries.
         n: queries, or clusters of them.
-        sides: where the uncertainty of each of the two comes from, on the difference's scale; none
-            of one run that was judged once.
+        variances: where the uncertainty of each of the two comes from, on the difference's scale;
+            none of one run that was judged once.
     """
     others: list[tuple[float, int]] = []
     chance = 0.0
-    for side in sides:
+    for side in variances:
         levels = {str(s): side.levels[s] for s in SOURCES}
         sizes = [k for k in levels.values() if k > 1]
         if sizes and levels["queries"] > 1:
@@ -306,36 +307,40 @@ def _combine_squares(
 
 
 def _half_width(
-    of_queries: float, df_queries: int, others: Sequence[tuple[float, int]], chance: float
+    query_square: float,
+    df_queries: int,
+    other_squares: Sequence[tuple[float, int]],
+    expected_by_chance: float,
 ) -> float:
-    """Compute half the width of an interval of a sum of all values, from mean squares.
+    """Compute the half-width of the interval of a sum of all values, from mean squares.
 
     Queries alone give the usual t interval; what other sources add widens it, with weights that
     make intervals cover (:func:`_interval_weights`).
 
     Args:
-        of_queries: mean square of queries.
+        query_square: mean square of queries.
         df_queries: its degrees of freedom.
-        others: (mean square, degrees of freedom) of every other source.
-        chance: expected sum of the others' mean squares if these sources add no variance.
+        other_squares: (mean square, degrees of freedom) of every other source.
+        expected_by_chance: expected sum of the others' mean squares if they add no variance.
     """
-    least, moved = quantile(df_queries) ** 2 * of_queries, sum(square for square, _ in others)
-    if not others:
+    least = quantile(df_queries) ** 2 * query_square
+    moved = sum(square for square, _ in other_squares)
+    if not other_squares:
         return math.sqrt(least)
     if moved == 0:
         return math.sqrt(_LEAST_SHARE * least)
-    df = moved**2 / sum(square**2 / k for square, k in others)
-    if of_queries == 0:
+    df = moved**2 / sum(square**2 / k for square, k in other_squares)
+    if query_square == 0:
         return quantile(df) * math.sqrt(moved)
-    share = min(max(round(chance / of_queries, 2), 0.01), 0.98)
+    share = min(max(round(expected_by_chance / query_square, 2), 0.01), 0.98)
     weight, bar = _interval_weights(round(4 * df) / 4, share)
-    squared = weight * least + quantile(df) ** 2 * max(0.0, moved - bar * of_queries)
+    squared = weight * least + quantile(df) ** 2 * max(0.0, moved - bar * query_square)
     return math.sqrt(max(_LEAST_SHARE * least, squared))
 
 
 @lru_cache(maxsize=4096)
 def _interval_weights(df: float, chance: float) -> tuple[float, float]:
-    """Find the weights with which intervals contain the true value in 95 of 100 benchmarks.
+    """Find (weight of query variance, threshold of others) for intervals that cover 95 %.
 
     The first weighs the mean square of queries. The second is the part of it that mean squares of
     other sources must exceed before they count.
@@ -351,9 +356,9 @@ def _interval_weights(df: float, chance: float) -> tuple[float, float]:
     added = np.array(_ADDED_VARIANCES)[:, None]
     moves, z, t = (added + chance) * draws, quantile(math.inf), quantile(df)
 
-    def coverage_errors(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Compute by how much the coverage of intervals exceeds 95 %, for each added variance."""
-        weight, bar = numbers
+    def coverage_errors(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Compute the excess over 95 % of the intervals' coverage, per added variance."""
+        weight, bar = weights
         squared = weight * z * z + t * t * np.maximum(0.0, moves - bar)
         squared = np.maximum(_LEAST_SHARE * z * z, squared)
         covers = 2 * ndtr(np.sqrt(squared / (1 + added))) - 1

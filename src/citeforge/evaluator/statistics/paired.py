@@ -77,7 +77,7 @@ class PairedChange:
 
 
 def paired_change(
-    a: MeasureScore, b: MeasureScore, within: Range = ANYTHING,
+    a: MeasureScore, b: MeasureScore, value_range: Range = ANYTHING,
     clusters: npt.NDArray[np.int64] | None = None,
 ) -> PairedChange:  # fmt: skip
     """Compute the mean difference of two systems on one measure, and its interval.
@@ -85,7 +85,7 @@ def paired_change(
     Args:
         a: score of the first system.
         b: score of the second system.
-        within: raw values that the measure can have.
+        value_range: raw values that the measure can have.
         clusters: cluster of each query, if questions repeat.
     """
     d = change(a, b)
@@ -93,7 +93,7 @@ def paired_change(
     n, n_changed = int((~np.isnan(d)).sum()), int(moves.sum())
     estimate = estimate_value(mean_sample(d[None]), clusters)
     value, stderr, nan = estimate.value, estimate.stderr, math.nan
-    largest = _largest_change(a, b, within)
+    largest = _largest_change(a, b, value_range)
     if clusters is None:
         tested, values, n_moved = d, d[~np.isnan(d)], n_changed
     else:
@@ -117,7 +117,7 @@ def paired_change(
     )
 
 
-def _largest_change(a: MeasureScore, b: MeasureScore, within: Range) -> float:
+def _largest_change(a: MeasureScore, b: MeasureScore, value_range: Range) -> float:
     """Compute the largest possible change of a query's value, as displayed.
 
     Where a measure has no largest value, the largest that either system has counts as one.
@@ -126,6 +126,6 @@ def _largest_change(a: MeasureScore, b: MeasureScore, within: Range) -> float:
     seen = seen[~np.isnan(seen)]
     if not len(seen):
         return 0.0
-    low = within.low if math.isfinite(within.low) else float(seen.min())
-    high = within.high if math.isfinite(within.high) else float(seen.max())
+    low = value_range.low if math.isfinite(value_range.low) else float(seen.min())
+    high = value_range.high if math.isfinite(value_range.high) else float(seen.max())
     return a.scale * (max(high, float(seen.max())) - min(low, float(seen.min())))

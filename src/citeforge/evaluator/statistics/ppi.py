@@ -70,7 +70,7 @@ class Units:
     clusters: npt.NDArray[np.int64] | None = None
 
 
-def power_tuning(human: Floats, judged: Floats, rest: Floats) -> float:
+def power_tuning(human: Floats, judged: Floats, unlabelled: Floats) -> float:
     """Compute the judge's weight λ with the least variance, clipped to [0, 1].
 
     As in ``ppi-python`` (PPI++, section 6, example 6.1): covariance over labelled answers, variance
@@ -79,12 +79,12 @@ def power_tuning(human: Floats, judged: Floats, rest: Floats) -> float:
     Args:
         human: influences of labelled answers by people, shape (n,).
         judged: influences of the same answers by the judge.
-        rest: influences of the unlabelled answers by the judge, shape (N,).
+        unlabelled: influences of the unlabelled answers by the judge, shape (N,).
     """
-    n, n_rest = len(human), len(rest)
+    n, n_rest = len(human), len(unlabelled)
     if n < 2 or n_rest == 0:
         return 0.0
-    spread = float(np.var(np.concatenate([judged, rest]), ddof=1))
+    spread = float(np.var(np.concatenate([judged, unlabelled]), ddof=1))
     if spread <= 0:
         return 0.0
     shared = float(np.mean((human - human.mean()) * (judged - judged.mean())))
@@ -95,20 +95,20 @@ def estimate_ppi(
     units: Units,
     combine: Callable[[Floats], Floats],
     tuning: float | None = None,
-    within: Range = ANYTHING,
+    value_range: Range = ANYTHING,
 ) -> PpiEstimate:
     """Estimate a value over all answers from a judge's verdicts and labels of some (PPI++).
 
-    Settled answers are known exactly; the others are a stratum of their own, in which the judge's
-    mean is corrected by its mean error on labelled answers.
+    Answers that need no verdict are known exactly; the others are a stratum of their own, in which
+    the judge's mean is corrected by its mean error on labelled answers.
 
     Args:
         units: sums of each answer.
         combine: function of sums or means over answers, shape (…, k), to values; depends on their
             ratios only.
         tuning: weight of the judge; None for the one with the least variance.
-        within: range of the measure: shares have Wilson's interval with the effective number of
-            answers, other measures Student's t.
+        value_range: range of the measure: shares have Wilson's interval with the effective number
+            of answers, other measures Student's t.
     """
     rest = ~units.labelled & ~units.verdict_free
     parts = _Parts(units, rest)
@@ -122,12 +122,12 @@ def estimate_ppi(
         return undefined_estimate(n)
     moves = None if tuning is not None else _jackknife_influences(parts, combine)
     stderr, df = parts.spread(gradient(combine, mean), weight, moves)
-    low, high = compute_interval(value, stderr, df, n, within)
+    low, high = compute_interval(value, stderr, df, n, value_range)
     if tuning is None:
         # The best weight for these labels is at least as good as weight 0.
         at = parts.mean(0.0)
         alone, alone_df = parts.spread(gradient(combine, at), 0.0)
-        ends = compute_interval(float(combine(at)), alone, alone_df, n, within)
+        ends = compute_interval(float(combine(at)), alone, alone_df, n, value_range)
         width = ends[1] - ends[0]
         if high - low > width:
             shorter = width / (high - low)
@@ -136,8 +136,8 @@ def estimate_ppi(
     return PpiEstimate(value, low, high, stderr, weight, n, df)
 
 
-def bound_by_labels(units: Units, estimate: PpiEstimate, largest: float) -> Interval:
-    """Widen a corrected mean's interval so that it holds where few labels contradict the judge.
+def bound_by_labels(units: Units, estimate: PpiEstimate, largest_value: float) -> Interval:
+    """Widen a label-corrected mean's interval to hold if few labels contradict the judge.
 
     The judge's error on the labelled answers has a bound that holds for few of them
     (:mod:`~citeforge.evaluator.statistics.bounds`); it takes the place of its part in the t
@@ -146,7 +146,7 @@ def bound_by_labels(units: Units, estimate: PpiEstimate, largest: float) -> Inte
     Args:
         units: values of each answer, with 1 for each that is defined.
         estimate: the corrected mean.
-        largest: largest possible value, and −1 times the smallest.
+        largest_value: largest possible value, and −1 times the smallest.
     """
     at = units.labelled
     errors = units.human[at, 0] - estimate.tuning * units.judged[at, 0]
@@ -154,7 +154,7 @@ def bound_by_labels(units: Units, estimate: PpiEstimate, largest: float) -> Inte
         return estimate.low, estimate.high
     n_open = int((~units.verdict_free & (units.judged[:, 1] > 0)).sum())
     share = n_open / float(units.judged[:, 1].sum())
-    most = (1 + estimate.tuning) * largest
+    most = (1 + estimate.tuning) * largest_value
     middle, half = float(errors.mean()), (estimate.high - estimate.low) / 2
     alone = quantile(len(errors) - 1) * float(errors.std(ddof=1)) / math.sqrt(len(errors))
     rest = math.sqrt(max(0.0, half**2 - (share * alone) ** 2))
@@ -188,7 +188,7 @@ def linearise(
 
 
 def compute_interval(
-    value: float, stderr: float, df: float, n: int, within: Range, level: float = COVERAGE
+    value: float, stderr: float, df: float, n: int, value_range: Range, level: float = COVERAGE
 ) -> Interval:
     """Compute a corrected value's interval: Wilson's for shares, Student's t for the others.
 
@@ -197,31 +197,31 @@ def compute_interval(
         stderr: standard error of the estimate.
         df: degrees of freedom of the standard error.
         n: number of labelled answers.
-        within: range of the measure.
+        value_range: range of the measure.
         level: probability that the interval covers the value.
     """
-    if within.interval == WILSON and n > 1:
-        return effective_wilson(value, stderr, n, df, within, level)
+    if value_range.interval == WILSON and n > 1:
+        return effective_wilson(value, stderr, n, df, value_range, level)
     return student_interval(value, stderr, df, level)
 
 
 class _Parts:
-    """Labelled, unlabelled (``rest``) and verdict-free answers, and estimates from these parts."""
+    """Labelled, unlabelled and verdict-free answers, and estimates from these parts."""
 
-    def __init__(self, units: Units, rest: npt.NDArray[np.bool_]) -> None:
-        """Store the answers, and a mask of the unlabelled ones whose values depend on verdicts."""
-        self.units, self.rest = units, rest
-        self._total = len(rest)
+    def __init__(self, units: Units, unlabelled: npt.NDArray[np.bool_]) -> None:
+        """Store the answers, and a mask of unlabelled ones whose values depend on verdicts."""
+        self.units, self.unlabelled = units, unlabelled
+        self._total = len(unlabelled)
         self._open = int((~units.verdict_free).sum()) / self._total if self._total else 0.0
 
     def best_weight(self, combine: Callable[[Floats], Floats]) -> float:
-        """Compute the judge's weight for which ``combine`` has the least variance."""
+        """Compute the judge's weight that minimises the variance of the corrected value."""
         u, slope = self.units, gradient(combine, self.mean(0.0))
         human, judged = u.human[u.labelled] @ slope, u.judged[u.labelled] @ slope
-        return power_tuning(human, judged, u.judged[self.rest] @ slope)
+        return power_tuning(human, judged, u.judged[self.unlabelled] @ slope)
 
     def mean(self, weight: float) -> Floats:
-        """Estimate the mean of each of the k sums over all answers, corrected by labels.
+        """Estimate the mean over answers of each sufficient statistic, corrected by labels.
 
         Args:
             weight: weight of the judge, from 0 to 1.
@@ -233,12 +233,12 @@ class _Parts:
         if u.labelled.any():
             error = (u.human[u.labelled] - weight * u.judged[u.labelled]).mean(axis=0)
             total += self._open * error
-        if weight and self.rest.any():
-            total += self._open * weight * u.judged[self.rest].mean(axis=0)
+        if weight and self.unlabelled.any():
+            total += self._open * weight * u.judged[self.unlabelled].mean(axis=0)
         return total
 
     def spread(
-        self, slope: Floats, weight: float, moves: Floats | None = None
+        self, slope: Floats, weight: float, label_influences: Floats | None = None
     ) -> tuple[float, float]:
         """Compute the standard error of the corrected value, and its degrees of freedom.
 
@@ -248,13 +248,13 @@ class _Parts:
         Args:
             slope: derivative of the value by each sum.
             weight: weight of the judge.
-            moves: influence of the labelled answers, if known better than from the slope.
+            label_influences: of the labelled answers, if known better than from the slope.
         """
         u = self.units
         judged, human = u.judged @ slope, u.human @ slope
         groups = [
             (u.labelled, human - weight * judged, self._open),
-            (self.rest, weight * judged, self._open),
+            (self.unlabelled, weight * judged, self._open),
             (u.verdict_free, judged, 1 - self._open),
         ]
         influence = np.zeros(self._total)
@@ -265,8 +265,8 @@ class _Parts:
                 continue
             # The last factor gives the sum of squares below the divisor n − 1 of a variance.
             step = share * (values[mask] - values[mask].mean()) / n * math.sqrt(n / (n - 1))
-            if moves is not None and mask is u.labelled:
-                step = moves
+            if label_influences is not None and mask is u.labelled:
+                step = label_influences
             influence[mask] += step
             shares.append(self._group_variance(step, mask))
         if 0 < self._open < 1:
@@ -283,17 +283,17 @@ class _Parts:
         df = variance**2 / below if below > 0 else math.nan
         return math.sqrt(variance), df
 
-    def _group_variance(self, step: Floats, mask: npt.NDArray[np.bool_]) -> tuple[float, int]:
-        """Compute the variance that labelled (or other) answers add, and how many they are.
+    def _group_variance(self, influence: Floats, mask: npt.NDArray[np.bool_]) -> tuple[float, int]:
+        """Compute (variance added by a group of answers, number of its answers or clusters).
 
         Args:
-            step: influence of each answer of the group.
+            influence: of each answer of the group.
             mask: which answers are in the group.
         """
         clusters = self.units.clusters
         if clusters is None:
-            return float(step @ step), len(step)
-        of_cluster = np.bincount(clusters[mask], step)
+            return float(influence @ influence), len(influence)
+        of_cluster = np.bincount(clusters[mask], influence)
         n = len(np.unique(clusters[mask]))
         return float(of_cluster @ of_cluster) * n / max(1, n - 1), n
 
@@ -308,7 +308,7 @@ class _Parts:
         u = self.units
         verdict_free = float(judged[u.verdict_free].mean())
         error = float((human - weight * judged)[u.labelled].mean()) if u.labelled.any() else 0.0
-        rest = float(judged[self.rest].mean()) * weight if self.rest.any() else 0.0
+        rest = float(judged[self.unlabelled].mean()) * weight if self.unlabelled.any() else 0.0
         gap = error + rest - verdict_free
         share: Floats = np.where(u.verdict_free, -self._open, 1 - self._open)
         return share * gap / self._total
@@ -333,7 +333,7 @@ def _jackknife_influences(parts: _Parts, combine: Callable[[Floats], Floats]) ->
     for at, row in enumerate(rows):
         labelled = parts.units.labelled.copy()
         labelled[row] = False
-        others = _Parts(replace(parts.units, labelled=labelled), parts.rest)
+        others = _Parts(replace(parts.units, labelled=labelled), parts.unlabelled)
         values[at] = combine(others.mean(others.best_weight(combine)))
     if np.isnan(values).any():
         return None
@@ -341,16 +341,16 @@ def _jackknife_influences(parts: _Parts, combine: Callable[[Floats], Floats]) ->
     return moves
 
 
-def gradient(combine: Callable[[Floats], Floats], at: Floats) -> Floats:
+def gradient(combine: Callable[[Floats], Floats], sums: Floats) -> Floats:
     """Compute the gradient of a function of sums by central differences; 0 where undefined.
 
     Args:
         combine: see :class:`~citeforge.evaluator.statistics.estimates.Sample`.
-        at: sums, shape (…, k), which is the shape of the gradient, too.
+        sums: sums, shape (…, k), which is the shape of the gradient, too.
     """
-    step = 1e-6 * np.maximum(1.0, np.abs(at))
-    moves = step[..., None] * np.eye(at.shape[-1])
-    here = at[..., None, :]
+    step = 1e-6 * np.maximum(1.0, np.abs(sums))
+    moves = step[..., None] * np.eye(sums.shape[-1])
+    here = sums[..., None, :]
     slope: Floats = (combine(here + moves) - combine(here - moves)) / (2 * step)
     return np.nan_to_num(slope)
 

@@ -36,26 +36,26 @@ def holm(p_values: Sequence[float] | Floats) -> list[float]:
     return adjusted
 
 
-def paired_t(d: Floats) -> float:
+def paired_t(differences: Floats) -> float:
     """Compute a paired t-test's two-sided p; 1 if all differences are 0, NaN for fewer than 2."""
     from scipy import stats
 
-    if len(d) < 2:
+    if len(differences) < 2:
         return math.nan
-    if not d.any():
+    if not differences.any():
         return 1.0
-    if np.all(d == d[0]):
+    if np.all(differences == differences[0]):
         return 0.0
-    return float(stats.ttest_1samp(d, 0.0).pvalue)
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 
-def count_permutations(family: int) -> int:
+def count_permutations(n_tests: int) -> int:
     """Compute how many sign patterns to draw for a family of tests to pass Holm at .01 (capped)."""
-    return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(family / _HOLM_LEVEL)))
+    return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(n_tests / _HOLM_LEVEL)))
 
 
 def permutation_tests(
-    changes: Sequence[Floats], n_changed: Sequence[int], patterns: int = PERMUTATIONS
+    changes: Sequence[Floats], n_changed: Sequence[int], n_patterns: int = PERMUTATIONS
 ) -> list[float]:
     """Compute the two-sided p of paired permutation tests of several measures.
 
@@ -66,7 +66,7 @@ def permutation_tests(
         changes: differences of each measure, shape (queries,); NaN where not defined.
         n_changed: queries whose own values differ, of each measure. The changes of ratios are
             linear approximations, which move all queries: no p is smaller than these can give.
-        patterns: sign patterns to draw.
+        n_patterns: sign patterns to draw.
 
     Returns:
         p-values; NaN without any difference that is defined.
@@ -86,12 +86,12 @@ def permutation_tests(
         rng = np.random.default_rng([_SEED, n, 1])
         extreme = np.zeros(len(drawn), np.int64)
         step = max(1, _SIGNS_AT_ONCE // max(n, len(drawn)))
-        for start in range(0, patterns, step):
-            size = min(step, patterns - start)
+        for start in range(0, n_patterns, step):
+            size = min(step, n_patterns - start)
             signs = rng.integers(0, 2, (size, n), dtype=np.int8).astype(np.float64) * 2 - 1
             extreme += (np.abs(signs @ matrix) >= bar).sum(axis=0)
         for i, count in zip(drawn, extreme.tolist(), strict=True):
-            values[i] = (count + 1) / (patterns + 1)
+            values[i] = (count + 1) / (n_patterns + 1)
     least = [min(1.0, 2.0 ** (1 - n)) for n in n_changed]
     return [math.nan if math.isnan(p) else max(p, q) for p, q in zip(values, least, strict=True)]
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from citeforge.engines.files import write_bytes, write_text
 from citeforge.evaluator.compare import compare_many, parts_across
 from citeforge.evaluator.lines import Lines, find_lines
-from citeforge.evaluator.rows import compared_across, controls_last, named_rows, of_cells
+from citeforge.evaluator.rows import controls_last, drop_signature_parts, named_rows, of_cells
 from citeforge.evaluator.slices import with_slices
 from citeforge.reports import csv, json, latex, markdown
 from citeforge.reports.audited import audit_for, describe_negatives
@@ -154,7 +154,7 @@ def _render_plot(
             "--title is for pages; the title of a plot describes it", code="option-without-effect"
         )
     name = PLOTS.get(ROBUSTNESS if options.robustness else options.plot or MAIN_PLOT).name
-    compared = compared_across(files, parts_across(options.across))
+    compared = drop_signature_parts(files, parts_across(options.across))
     if name == "robustness":
         if options.measure is not None or audit is not None or not options.is_measures_alone:
             raise UsageError(
