@@ -193,11 +193,8 @@ class _Checker:
         others = [name for name in form.list_alike(start) if name != form.name] if start else []
         if not others:
             return []
-        text = (
-            f"read as {form.name}; a file of {' or '.join(others)} can look the same: --format "
-            "names it"
-        )
-        return [Finding("ambiguous-format", text)]
+        text = f"read as {form.name}; a file of {' or '.join(others)} can look the same"
+        return [Finding("ambiguous-format", text, option="--format names it")]
 
     def _record_error(self, error: InputError) -> None:
         """Add an error met while reading the file to the findings."""

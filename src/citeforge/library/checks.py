@@ -56,4 +56,5 @@ def check(
 def _without_header(finding: Finding) -> Finding:
     """Lower a finding's line number by one, since a header line was added to the answers."""
     line = None if finding.line is None else finding.line - 1
-    return replace(finding, line=line, message=in_python(finding.message))
+    message, option = in_python(finding.message), in_python(finding.option)
+    return replace(finding, line=line, message=message, option=option)

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -99,8 +100,34 @@ def test_errors_have_lines_and_fixes(outcome: Callable[..., Outcome]) -> None:
     assert not found.is_scored
 
 
+def test_a_long_file_name_is_told_its_length(outcome: Callable[..., Outcome]) -> None:
+    name = "x" * 115 + ".jsonl"
+    assert len(name) == 121
+    (found,) = outcome(name, ANSWERS.read_bytes()).errors
+    assert str(found) == "the file's name has 121 characters; 120 at most"
+    assert outcome(name[1:], ANSWERS.read_bytes()).errors == []
+
+
+def test_a_visitor_reads_of_no_option_and_no_extra(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page has no command line, and a visitor can install nothing on it."""
+    monkeypatch.setattr("citeforge.reports.pages.markup.find_spec", lambda _: None)
+    rows = [{"submission": {"system": "few", "limit": 9}},
+            {"query_id": "q01", "output": "So [1]."}]  # fmt: skip
+    path = tmp_path / "few.jsonl"
+    for text in (rows, rows[1:], [{"submission": {"system": "\u200b"}}, rows[1]]):
+        path.write_text("".join(json.dumps(row) + "\n" for row in text))
+        with Desk(folder).score(str(path), "facts") as reply:
+            page = Path(reply.files[0]).read_text() if reply.files else ""
+            assert "Warnings" in reply.html or "up to 200 visible characters" in reply.html
+            words = re.sub("<[^>]*>", "", reply.html)
+            assert re.findall(r"\s--[a-z]+", words) == []
+            assert "pip install" not in page and "There are no plots" not in page
+
+
 NAMES = ["a b.jsonl", "a.exe", "<img src=x>.jsonl", "-rf.jsonl", ".hidden.jsonl", "ü.jsonl",
-         "x" * 120 + ".jsonl", "a\n.jsonl"]  # fmt: skip
+         "a\n.jsonl"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -165,7 +192,7 @@ def test_files_that_are_too_large_are_not_copied(folder: Path, tmp_path: Path) -
     with Desk(folder).score(str(path), "facts") as reply:
         assert "96.0 MB, more than the 20 MB that this leaderboard takes" in reply.html
     with Desk(folder).score(None, "facts") as reply:
-        assert "drop one above" in reply.html
+        assert "drop one of at most 20 MB above" in reply.html
 
 
 @pytest.mark.parametrize(

@@ -263,9 +263,14 @@ def test_texts_of_participants_do_nothing(page: Any, tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_refused(page: Any, tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"
     with path.open("wb") as file:
-        file.truncate(21_000_000)
-    text = "21.0 MB, more than the 20 MB that this leaderboard takes"
+        file.truncate(20_500_000)
+    text = "20.5 MB, more than the 20 MB that this leaderboard takes"
     expect(check(page, path)).to_contain_text(text)
+    with path.open("wb") as file:
+        file.truncate(21_000_000)
+    page.reload()
+    page.locator("input[type=file]").first.set_input_files(path)
+    expect(page.get_by_text("exceed the maximum allowed size of 20.0 M")).to_be_visible()
 
 
 def sign_in(page: Any) -> None:
@@ -382,6 +387,17 @@ def test_nothing_is_wider_than_the_screen(page: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     expect(check(page, ANSWERS)).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_space_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
+    start_leaderboard(tmp_path / "space", ["facts=nowhere"], space=True)
+    done = subprocess.run(
+        [PYTHON, "app.py"], cwd=tmp_path / "space" / SCORING_SPACE, text=True, check=False,
+        capture_output=True, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ") and "nowhere" in line
 
 
 def test_without_sign_in_nothing_can_be_submitted(app: App, tmp_path: Path) -> None:

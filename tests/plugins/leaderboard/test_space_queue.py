@@ -127,6 +127,19 @@ def test_hidden_boards_are_checked_and_not_scored(
     assert queued(hub) == []
 
 
+def test_the_button_says_what_is_done(
+    board: Board, folder: Path, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Desk(folder).action == "Check"
+    specs = [f"closed={board.folder.parent / 'public'}", f"open={package}"]
+    start_leaderboard(tmp_path / "both", specs, space=True)
+    assert Desk(tmp_path / "both").action == "Check and score"
+    monkeypatch.delenv(TOKEN)
+    rules = Desk(folder).rules(has_sign_in=True)
+    assert "Nothing can be submitted here. Ask the owner" in rules
+    assert "Scores need" not in rules
+
+
 @pytest.mark.usefixtures("in_process")
 def test_limits_by_account_and_by_system(
     board: Board, folder: Path, hub: Hub, tmp_path: Path

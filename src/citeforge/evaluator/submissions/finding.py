@@ -21,6 +21,8 @@ class Finding:
         line: 1-based line in the file; None for the file as a whole.
         field: field at fault.
         query_id: query that the answer is, or should be, about; None for the file as a whole.
+        option: what an option of the command does about it; empty for nothing, and in places that
+            have no such option.
     """
 
     code: str
@@ -28,10 +30,12 @@ class Finding:
     line: int | None = None
     field: str | None = None
     query_id: str | None = None
+    option: str = ""
 
     def __str__(self) -> str:
-        """Write the message, after the field if there is one."""
-        return self.message if self.field is None else f"{self.field}: {self.message}"
+        """Write the message, after the field and before the option if there are any."""
+        text = self.message if self.field is None else f"{self.field}: {self.message}"
+        return f"{text}; {self.option}" if self.option else text
 
     @classmethod
     def from_error(cls, error: CiteforgeError) -> "Finding":

@@ -101,7 +101,7 @@ def require_name(name: str, path: Path, field: str | None = None) -> str:
     if (fault := name_problem(name)) is not None:
         raise InputError(
             f"the system's name {fault}", path=path, line=None if field is None else 1,
-            field=field, allowed=f"up to {LONGEST} visible characters; or give --name",
+            field=field, allowed=f"up to {LONGEST} visible characters",
             code="bad-name"
         )  # fmt: skip
     return name

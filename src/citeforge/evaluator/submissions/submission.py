@@ -198,7 +198,8 @@ class Submission:
                 Finding(
                     "incomplete-run",
                     f"{self.asked:,} of {len(benchmark):,} queries were asked (--limit), the "
-                    "others count as missing; score --only-asked scores these alone",
+                    "others count as missing",
+                    option="score --only-asked scores these alone",
                 )
             )
         return [*findings, *([self._unknown_build_warning()] if self.is_anonymous else [])]
@@ -228,9 +229,9 @@ class Submission:
         if n_missing == 0 or self.asked is not None or self._is_raw:
             return []
         text = f"{count_text(n_missing, 'answer')} missing, with the worst value each"
-        if not (self._only_answered or self.benchmark.has_hidden_gold):
-            text += "; --only-answered leaves out queries without an answer"
-        return [Finding("missing-answer", text)]
+        is_free = not (self._only_answered or self.benchmark.has_hidden_gold)
+        option = "--only-answered leaves out queries without an answer" if is_free else ""
+        return [Finding("missing-answer", text, option=option)]
 
     @property
     def system(self) -> str:

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -160,6 +161,8 @@ class BoardCheck:
         try:
             options = self._board.score
             findings = check(path, self._benchmark, options.context, options.file_format)
+            # The board's owner has set the options of scoring.
+            findings.warnings = [*map(without_option, findings.warnings)]
             if findings.errors:
                 return findings, None
             event = msgspec.structs.replace(self._make_event(path), account=account)
@@ -217,7 +220,8 @@ class BoardCheck:
                 yield Finding(
                     "foreign-file",
                     f"is the submission of {before.system!r}, and now names {event.system!r}; "
-                    "choose another file for another system, or pass --replace",
+                    "choose another name and file for another system",
+                    option="--replace puts it in the place of the first",
                 )
             text = f"replaces the submission of {before.system!r}: are both from the same people?"
             findings.warnings.append(Finding("replaced-file", text))
@@ -241,6 +245,11 @@ class BoardCheck:
                     f"the account {event.account} has made {n_before} submissions, and this board "
                     f"takes {limit} an account (submissions_per_account in leaderboard.yaml)",
                 )
+
+
+def without_option(finding: Finding) -> Finding:
+    """Copy a finding without what an option of a command does, for places that have none."""
+    return replace(finding, option="")
 
 
 def escape_line(text: str) -> str:

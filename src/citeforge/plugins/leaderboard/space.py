@@ -103,6 +103,11 @@ class Desk:
         """Whether the Space has a queue for submissions and a token to write to it."""
         return self._queue is not None
 
+    @property
+    def action(self) -> str:
+        """What is done with a file that is not submitted, for the button."""
+        return "Check" if all(self._hidden.values()) else "Check and score"
+
     def rules(self, has_sign_in: bool) -> str:
         """Render the Space's limits and rules for submissions as HTML.
 
@@ -184,9 +189,8 @@ class Desk:
         if outcomes[-1].errors:
             return Reply(_render_findings(outcomes[-1]))
         state = "It is in the queue." if is_new else "It was in the queue already."
-        return Reply(
-            _render_findings(outcomes[-1], state=f"{state} The owner of the board scores it.")
-        )
+        state += " The owner checks it against all submissions to the board, and scores it."
+        return Reply(_render_findings(outcomes[-1], state=state))
 
     def _check_upload(
         self, board: Board, upload: str | None, work: Path, account: str | None
@@ -203,7 +207,10 @@ class Desk:
             InputError: there is no file, it is too large, or takes too much memory or time.
         """
         if upload is None:
-            raise InputError("no file", allowed="drop one above", code="missing-file")
+            raise InputError(
+                "no file", allowed=f"drop one of at most {self.megabytes:g} MB above",
+                code="missing-file",
+            )  # fmt: skip
         source = Path(upload)
         try:
             size = source.stat().st_size

@@ -17,12 +17,12 @@ from citeforge.evaluator.check import Findings
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.library.benchmarks import load
-from citeforge.library.reports import report
 from citeforge.library.scores import score_files
-from citeforge.plugins.leaderboard.board_check import BoardCheck, Event, check_size
+from citeforge.plugins.leaderboard.board_check import BoardCheck, Event, check_size, without_option
 from citeforge.plugins.leaderboard.boards import Board
 from citeforge.plugins.leaderboard.submit import check_file_name
 from citeforge.plugins.leaderboard.views import slug
+from citeforge.reports.pages.page import page_report
 from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.command_options import JudgeOptions, ScoreOptions
 
@@ -99,12 +99,16 @@ def run_task(task: Task) -> Outcome:
                 findings.errors.append(Finding("missing-field", text, 1))
         if event is not None and task.account is None:
             done = score_files([path], benchmark, without_judge(board.score), out=SCORES)
-            report(done.scores, REPORT, title=done.scores[0].system, one_file=True)
+            files = [scores.file for scores in done.scores]
+            # A visitor can install nothing here that would draw plots.
+            page, _ = page_report(files, title=files[0].system, has_plots=False)
+            write_bytes(Path(REPORT), page)
     except CiteforgeError as error:
         findings.errors.append(Finding.from_error(error))
     is_sound = not findings.errors
     return Outcome(
-        findings.summary(), findings.errors, findings.warnings, event if is_sound else None,
+        findings.summary(), [*map(without_option, findings.errors)],
+        [*map(without_option, findings.warnings)], event if is_sound else None,
         is_sound and task.account is None,
     )  # fmt: skip
 

@@ -48,7 +48,8 @@ from citeforge.schemas.scores import ScoreFile
 
 LOCK = ".leaderboard.lock"
 ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".csv", ".tsv")
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", re.ASCII)
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_LONGEST_NAME = 120
 _MOST_ERRORS = 3
 
 
@@ -226,8 +227,13 @@ def check_file_name(path: Path) -> str:
     """Check that a submission's file name is one that leaderboards take; return its ending.
 
     Raises:
-        InputError: it has other characters, is a device, or has an ending of no submission.
+        InputError: it is too long, has other characters, is a device, or has an unknown ending.
     """
+    if len(path.name) > _LONGEST_NAME:
+        raise InputError(
+            f"the file's name has {len(path.name)} characters", path=path,
+            allowed=f"{_LONGEST_NAME} at most", code="bad-name",
+        )  # fmt: skip
     ending = next((e for e in sorted(ENDINGS, key=len)[::-1] if path.name.endswith(e)), None)
     if ending is None or not _FILE_NAME.fullmatch(path.name) or is_reserved(path.name):
         raise InputError(

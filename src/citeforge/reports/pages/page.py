@@ -17,7 +17,13 @@ from citeforge.reports.model import ScoreReport, ScoreRow
 from citeforge.reports.notes import RANKS_NOTE, marked_name, scored_text
 from citeforge.reports.pages.choose import page_figures
 from citeforge.reports.pages.explorer import MOST_INLINE, chunk_script, explorer_part
-from citeforge.reports.pages.markup import plots_part, read_assets, render_markup, script_json
+from citeforge.reports.pages.markup import (
+    PlotPart,
+    plots_part,
+    read_assets,
+    render_markup,
+    script_json,
+)
 from citeforge.reports.tables import counts_table
 from citeforge.schemas.audit import BELOW, Audit
 from citeforge.schemas.scores import ScoreFile
@@ -26,6 +32,7 @@ from citeforge.schemas.scores import ScoreFile
 def page_report(
     files: Sequence[ScoreFile], title: str | None = None, out: Path | None = None,
     audit: Audit | None = None, across: Sequence[str] = (), home: str = "",
+    has_plots: bool = True,
 ) -> tuple[bytes, int]:  # fmt: skip
     """Write a report as an HTML page that loads nothing from other sites: (page, number of files).
 
@@ -37,6 +44,7 @@ def page_report(
         audit: audit of the benchmark, shown in its own section.
         across: prefixes of signature parts that may differ between ranked systems.
         home: address of a list of pages that it leads back to; empty for none.
+        has_plots: whether plots are drawn, or what they need is named.
 
     Returns:
         The page, and the number of files beside it.
@@ -53,7 +61,7 @@ def page_report(
         + ("all cells" if report.is_design else "context ")
         + ("" if report.is_design else ", ".join(sorted({f.context for f in files})))
     )
-    plots = plots_part(page_figures(report.alike))
+    plots = plots_part(page_figures(report.alike)) if has_plots else PlotPart("", "", {})
     explorer, chunks = explorer_part(files)
     pieces: dict[str, Any] = {**chunks, **plots.tables}
     inside = script_json(pieces) if pieces else ""

@@ -4,6 +4,7 @@ The rules are those of `leaderboard.yaml`, in this folder or the one above it.
 """
 
 import os
+import sys
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before gradio is imported
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
@@ -15,10 +16,15 @@ import gradio as gr
 
 from citeforge.plugins.leaderboard.space import Desk
 from citeforge.plugins.leaderboard.submit import ENDINGS
+from citeforge.schemas.errors import CiteforgeError
 
 HERE = Path(__file__).resolve().parent
 HAS_SIGN_IN = os.environ.get("SYSTEM") == "spaces" and "OAUTH_CLIENT_ID" in os.environ
-DESK = Desk(HERE if (HERE / "leaderboard.yaml").exists() else HERE.parent, seconds=120, gigabytes=4)
+FOLDER = HERE if (HERE / "leaderboard.yaml").exists() else HERE.parent
+try:
+    DESK = Desk(FOLDER, seconds=120, gigabytes=4)
+except CiteforgeError as error:
+    sys.exit(f"error: {error}")
 THEME = gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
 
 
@@ -44,7 +50,7 @@ with gr.Blocks(title=DESK.title, delete_cache=(600, 3000)) as demo:
     kinds = f"{', '.join(ENDINGS)}; at most {DESK.megabytes:g} MB"
     upload = gr.File(label=f"Answers ({kinds})", type="filepath")
     with gr.Row():
-        check_button = gr.Button("Check and score", variant="primary")
+        check_button = gr.Button(DESK.action, variant="primary")
         if DESK.takes_submissions and HAS_SIGN_IN:
             submit_button = gr.Button("Submit")
             gr.LoginButton()
@@ -58,9 +64,9 @@ with gr.Blocks(title=DESK.title, delete_cache=(600, 3000)) as demo:
         submit_button.click(submit, [upload, board], shown, api_visibility="private")
 
 if __name__ == "__main__":
-    # Gradio says only "Error" of what it refuses itself: larger files are left to the desk.
+    # Gradio counts in units of 1,024, so that it names the same number; the desk is stricter.
     demo.queue(max_size=20, default_concurrency_limit=2).launch(
         theme=THEME, css_paths=HERE / "space.css", footer_links=[], ssr_mode=False, share=False,
-        max_file_size=round(5 * DESK.megabytes * 1e6), run_history=False, enable_monitoring=False,
+        max_file_size=round(DESK.megabytes * 2**20), run_history=False, enable_monitoring=False,
         show_error=False, pwa=False,
     )  # fmt: skip
