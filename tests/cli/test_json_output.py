@@ -19,7 +19,7 @@ from citeforge.library import gates
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.publishing.hidden import split_package
-from citeforge.schemas.errors import MissingExtraError, UnknownValueError
+from citeforge.schemas.errors import MissingExtraError, UnknownValueError, UsageError
 from citeforge.schemas.outputs import Fault, Place
 from conftest import EXAMPLES, ROOT, Inline
 from conftest_plots import scored
@@ -157,7 +157,7 @@ CASES = [
     fine("show facts"),
     fine("show facts --query q01"),
     Case("show facts --query gone", 2, "unknown-name"),
-    Case("show facts --trace", 2, "missing-option"),
+    Case("show facts --trace", 2, "missing-option", (("option", "--trace"),)),
     Case("show gone", 1, "not-a-package", (("file", "gone"),)),
     fine("audit own"),
     Case("audit own --known-flaws known.jsonl --strict", 1, "new-flaws",
@@ -175,6 +175,13 @@ CASES = [
          (("file", "own"),)),
     Case("build rage --out made", 2, "missing-option", (("option", "--source"),)),
     Case("build rag --out made", 2, "unknown-name"),
+    Case("build rage --source DIR --out made", 2, "bad-option", (("option", "--source"),)),
+    Case("build rage --source beir:x --mixture 3,3 --out made", 2, "bad-option",
+         (("option", "--mixture"),)),
+    Case("verify facts --identity a", 2, "missing-option", (("option", "--issuer"),)),
+    Case("compare facts facts --kept x", 2, "missing-option", (("option", "--kept"),)),
+    Case("score fine.jsonl --benchmark facts --judge nope", 2, "unknown-name",
+         (("option", "--judge"),)),
 ]  # fmt: skip
 
 
@@ -196,6 +203,8 @@ def test_the_object_of_a_command(inline: Inline, case: Case) -> None:
     error = found["error"] or {"code": "", "where": {}}
     assert error["code"] == case.code
     assert {name: error["where"][name] for name, _ in case.where} == dict(case.where)
+    if exit_code == 2:
+        assert error["advice"]
 
 
 @pytest.mark.slow
@@ -298,6 +307,26 @@ def test_advice_of_errors_without_a_place() -> None:
     missing = Fault.from_error(MissingExtraError("pandas", "pandas", "a DataFrame"))
     assert missing.advice == "install it with: pip install 'citeforge[pandas]'"
     assert missing.where == Place()
+    unsaid = UsageError("give --out FILE, or --dry-run", code="missing-option")
+    assert Fault.from_error(unsaid).where == Place(option="--out")
+    of_none = UsageError("a pair needs two, see --across", code="too-few")
+    assert Fault.from_error(of_none).where == Place()
+
+
+def test_an_option_of_no_command(inline: Inline) -> None:
+    found = json.loads(inline("--json").stdout)
+    assert (found["command"], found["error"]["where"]["option"]) == (None, "--json")
+    assert found["error"]["advice"] == "`citeforge --help` lists arguments and options"
+
+
+def test_a_command_line_in_an_error_can_be_copied(inline: Inline) -> None:
+    """Its words are quoted, and a password is masked."""
+    for system, shown in (
+        ("exec:python3 my.py", "'exec:python3 my.py'"), ("https://me:pw@x.example/a", "https://…@")
+    ):  # fmt: skip
+        ran = inline("run", system)
+        assert f"Usage: citeforge run {shown}" in ran.stderr.replace("'https", "https")
+        assert "me:pw" not in ran.stderr
 
 
 @pytest.mark.slow

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from citeforge.builders.recipe_files import read_recipe
-from citeforge.engines.textfiles import read_csv, read_yaml, text_lines
+from citeforge.engines.ledger import Ledger
+from citeforge.engines.textfiles import count_text, read_csv, read_yaml, text_lines
 from conftest import refused
 
 
@@ -104,3 +105,14 @@ def test_the_largest_cell_is_that_of_this_file_alone(tmp_path: Path) -> None:
     both = zip(read_csv(tmp_path / "a.csv"), read_csv(tmp_path / "b.csv"), strict=True)
     assert [(a["c"], b["c"]) for (_, a), (_, b) in both] == [("a", "b"), (cell, cell)]
     assert csv.field_size_limit() < len(cell)
+
+
+def test_a_count_with_its_noun() -> None:
+    nouns = ["finished stage", "query", "reply", "key", "batch", "class"]
+    assert [count_text(1, noun) for noun in nouns] == [f"1 {noun}" for noun in nouns]
+    many = ["finished stages", "queries", "replies", "keys", "batches", "classes"]
+    assert [count_text(2_000, noun) for noun in nouns] == [f"2,000 {noun}" for noun in many]
+    ledger = Ledger()
+    ledger.keep("finished stage", "out.partial")
+    ledger.keep("reply", "r.db", 2)
+    assert ledger.kept_line() == "kept: 1 finished stage in out.partial, 2 replies in r.db"

@@ -181,7 +181,7 @@ class Workspace:
         marker = {"key": digest(key), "files": files, "record": record}
         text = canonical_json(marker)
         write_text(self.root / f"{name}.json", text + "\n")
-        current_ledger().keep("finished stages", self.root)
+        current_ledger().keep("finished stage", self.root)
         return msgspec.json.decode(text, type=StageMarker).record
 
     def clear(self) -> None:

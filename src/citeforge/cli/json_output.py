@@ -19,7 +19,7 @@ import click
 
 from citeforge.cli.command import HeadedOption
 from citeforge.cli.interrupts import HOW_TO_GO_ON, has_cut_off, signal_exit_code
-from citeforge.schemas.errors import CiteforgeError, ExitCode
+from citeforge.schemas.errors import CiteforgeError, ExitCode, UsageError
 from citeforge.schemas.recipes.groups import SCRIPTS
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def _switch_on(ctx: click.Context, parameter: click.Parameter, is_asked: bool) -
         _collected.get().command = _command_name(ctx)
 
 
-def _command_name(ctx: click.Context) -> str:
-    """Get the name of a command, without that of the program."""
-    return ctx.command_path.partition(" ")[2]
+def _command_name(ctx: click.Context) -> str | None:
+    """Get the name of a command, without that of the program; None for the program itself."""
+    return ctx.command_path.partition(" ")[2] or None
 
 
 _json_option = partial(
@@ -150,11 +150,12 @@ def _write(collected: _Collected, exception: BaseException | None) -> None:
     exit_code, error = _describe_end(exception)
     if isinstance(error, click.UsageError) and error.ctx is not None:
         collected.command = _command_name(error.ctx)
+    fault = None if exit_code == ExitCode.FINE else _describe_error(error, exit_code)
+    if fault is not None and fault.advice is None and isinstance(error, _WRONG_USAGE):
+        words = " ".join(filter(None, ["citeforge", collected.command, "--help"]))
+        fault = fault.model_copy(update={"advice": f"`{words}` lists arguments and options"})
     output = Output[object](
-        command=collected.command,
-        exit_code=exit_code,
-        result=collected.result,
-        error=None if exit_code == ExitCode.FINE else _describe_error(error, exit_code),
+        command=collected.command, exit_code=exit_code, result=collected.result, error=fault
     )
     content = to_jsonable_python(output, inf_nan_mode="null")
     click.echo(json.dumps(content, allow_nan=False))
@@ -190,6 +191,7 @@ def _describe_error(error: BaseException | None, exit_code: int) -> Fault:
             return Fault(code="internal-error", message=f"{type(error).__name__}: {error}")
 
 
+_WRONG_USAGE = (click.UsageError, UsageError)
 _USAGE = {
     click.NoSuchOption: "unknown-option",
     click.MissingParameter: "missing-option",
@@ -202,15 +204,11 @@ def _describe_usage_error(error: click.ClickException) -> Fault:
     """Convert click's error about arguments or options to the error object of ``--json``."""
     from citeforge.schemas.outputs import Fault, Place
 
-    code, option, advice = _USAGE.get(type(error), "wrong-usage"), None, None
+    code, option = _USAGE.get(type(error), "wrong-usage"), None
     if isinstance(error, click.NoSuchOption):
         option = error.option_name
     elif isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         option = error.param.opts[0]
     elif isinstance(error, click.BadParameter):
         code = code.replace("option", "argument")
-    if isinstance(error, click.UsageError) and error.ctx is not None:
-        advice = f"`{error.ctx.command_path} --help` lists arguments and options"
-    return Fault(
-        code=code, message=error.format_message(), where=Place(option=option), advice=advice
-    )
+    return Fault(code=code, message=error.format_message(), where=Place(option=option))

@@ -1,5 +1,6 @@
 """``citeforge run SYSTEM`` (a command per system, made from its record) and ``citeforge bench``."""
 
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,6 +42,13 @@ class Systems(NamedCommands):
         from citeforge.systems.registry import get_system
 
         return _command(get_system(name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the system; help and errors name it without its keys, and as a shell reads it."""
+        name, command, others = super().resolve_command(ctx, args)
+        return (name if command is None else shlex.quote(command.name or "")), command, others
 
 
 @click.group(cls=Systems, subcommand_metavar="SYSTEM [OPTIONS]")

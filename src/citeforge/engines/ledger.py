@@ -57,14 +57,16 @@ class Ledger:
             self.paid[who] = self.paid.get(who, Paid()) + paid
 
     def keep(self, noun: str, location: object, count: int = 1) -> None:
-        """Record how many results (a plural noun) are kept in a file or folder for later runs."""
+        """Record how many results (a noun) are kept in a file or folder for later runs."""
         with self._lock:
             key = noun, str(location)
             self.kept[key] = self.kept.get(key, 0) + count
 
     def kept_line(self) -> str:
         """Write in one line which results this run has kept on disk for later runs."""
-        parts = (f"{n:,} {what} in {location}" for (what, location), n in self.kept.items() if n)
+        from citeforge.engines.textfiles import count_text  # `citeforge --help` needs none
+
+        parts = (f"{count_text(n, what)} in {place}" for (what, place), n in self.kept.items() if n)
         return f"kept: {', '.join(parts) or 'nothing new'}"
 
     def plan(self, who: str, plan: Any) -> None:

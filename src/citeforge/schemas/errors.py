@@ -164,10 +164,24 @@ def field_message(kind: str, message: str) -> str:
     return _PLAIN.get(kind, _SUBJECT.sub("", text))
 
 
+_OPTION = re.compile(r"--[a-z][a-z-]*")
+
+
 class UsageError(CiteforgeError):
-    """The command was called in a way that cannot work."""
+    """The command was called in a way that cannot work.
+
+    The message of one that is about an option begins with the option: ``--source 'x': expected …``.
+    """
 
     exit_code = ExitCode.USAGE
+
+    @property
+    def option(self) -> str | None:
+        """Option at fault, or the first one to give where some are missing; None for others."""
+        message = str(self)
+        is_missing = self.code == "missing-option"
+        found = _OPTION.search(message) if is_missing else _OPTION.match(message)
+        return found and found[0]
 
 
 _MOST_LISTED = 40

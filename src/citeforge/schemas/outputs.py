@@ -4,7 +4,7 @@ from typing import Annotated, Generic, TypeVar
 
 from pydantic import WithJsonSchema
 
-from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.record import FrozenRecord
 
 OUTPUT_VERSION = 1
@@ -38,7 +38,8 @@ class Fault(FrozenRecord):
         code: short stable name of the kind of error; the wording of a message may change.
         message: what the command prints on standard error.
         where: place of the error.
-        advice: what would be right, or what to do next; None where the message says it.
+        advice: what would be right, or what to do next, also where the message ends with it; None
+            where the error has no such part.
     """
 
     code: str
@@ -52,6 +53,8 @@ class Fault(FrozenRecord):
         where = Place()
         if isinstance(error, InputError):
             where = Place(file=error.path, line=error.line, field=error.field)
+        elif isinstance(error, UsageError):
+            where = Place(option=error.option)
         return cls(code=error.code, message=str(error), where=where, advice=error.allowed)
 
 

@@ -63,7 +63,7 @@ class VerdictStore(ReplayStore):
             for key, text in rows:
                 row = (key, _VERDICT_KIND, text, time.time(), server)
                 db.execute(f"INSERT OR IGNORE {_ROW}", row)
-        self.ledger.keep("verdicts", self.path, len(rows))
+        self.ledger.keep("verdict", self.path, len(rows))
 
     def note_speed(self, identity: dict[str, Any], pairs: int, seconds: float) -> None:
         """Add pairs judged and seconds taken to a judge's stored totals, for later estimates."""

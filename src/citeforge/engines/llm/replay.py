@@ -209,7 +209,7 @@ class ReplayStore(Store):
             for counted in [batch] if is_new else [batch, request.asked]:
                 db.execute(f"UPDATE kept SET {add} WHERE asked = ?", (*paid, counted))
         if is_new and is_reply:
-            self.ledger.keep("replies", self.path)
+            self.ledger.keep("reply", self.path)
         return is_new
 
     def tokens(self, in_batches: bool = False) -> tuple[int, int]:

@@ -239,7 +239,7 @@ def _write(
     }
     # The marker comes last: a shard without one is not complete.
     write_text(path.with_suffix(".json"), canonical_json(marker) + "\n")
-    current_ledger().keep("shards of vectors", path.parent)
+    current_ledger().keep("vector shard", path.parent)
     return VectorShard(path, rows, dimension, key, dtype=dtype)
 
 
