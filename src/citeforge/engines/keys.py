@@ -140,7 +140,7 @@ def one_line(message: str) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """Write type and text of another library's error as by :func:`one_line`."""
+    """Format another library's error as ``TYPE: TEXT`` on one line, without keys."""
     return one_line(f"{type(error).__name__}: {error}")
 
 
@@ -232,7 +232,7 @@ def _mask_whole(text: str, keys: tuple[_Key, ...]) -> str:
 
 @lru_cache(maxsize=8)
 def _compile_whole(keys: tuple[_Key, ...]) -> re.Pattern[str]:
-    """Compile the pattern of whole keys in each of their forms."""
+    """Compile the pattern that finds whole keys: as written, percent-encoded, in JSON or base64."""
     forms = dict.fromkeys(form for key in keys for form in _written_forms(key.text))
     encoded = dict.fromkeys(form for key in keys for form in _in_base64(key.text.encode()))
     plain, packed = ("|".join(map(re.escape, group)) for group in (forms, encoded))
@@ -261,7 +261,7 @@ def _in_base64(key: bytes) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def _compile_beginning(key: _Key) -> re.Pattern[str]:
-    """Compile the pattern of a key's beginning that is long enough to be masked, in each form."""
+    """Compile the pattern that finds a key's beginning: as written, encoded or in base64."""
     start = key.text[: key.least]
     packed = key.text.encode()[: max(key.least, _LEAST_PACKED)]
     plain = "|".join(map(re.escape, _written_forms(start)))

@@ -91,7 +91,7 @@ def load_entries(group: str) -> Iterator[tuple[object, str]]:
 
 
 def list_entries(group: str) -> tuple[PluginEntry, ...]:
-    """List all entries of a group, of packages and plugin files, without importing packages."""
+    """List the plugin entries of a group, of packages and plugin files; no package is imported."""
     entries = [*_package_entries(), *(e for found, _ in _file_entries() for e in found)]
     return tuple(e for e in entries if e.group == group)
 

@@ -69,7 +69,7 @@ def limit_process(memory: int, seconds: int, file_bytes: int) -> None:
 
 
 def is_ended_by(returncode: int, name: str) -> bool:
-    """Whether a process ended by a signal.
+    """Whether a return code says that the signal ``name`` ended the process.
 
     Args:
         returncode: how it ended.
@@ -222,7 +222,7 @@ def run_group(
     words: Sequence[str], text: bytes, env: Mapping[str, str], timeout: float,
     cwd: Path | None = None,
 ) -> "subprocess.CompletedProcess[bytes]":  # fmt: skip
-    """Run a program on an input; at its end, or if the wait is cut, end all that it started.
+    """Run a program on an input; at its end or on an error, kill all that it has started.
 
     Args:
         words: the command.
@@ -251,7 +251,7 @@ def run_group(
 
 
 def _end_group(started: "subprocess.Popen[bytes]") -> None:
-    """End a program of :func:`run_group` and all that it started, at once.
+    """Kill a program of :func:`run_group` and all processes that it has started.
 
     Without process groups Windows' ``taskkill`` ends the tree of its children; without that, the
     program alone ends.

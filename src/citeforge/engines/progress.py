@@ -103,7 +103,7 @@ class ProgressLines:
     """
 
     def __init__(self, stage: str, total: int | None, unit: str) -> None:
-        """Prepare the lines of one stage; the timer starts with the ``with`` block."""
+        """Prepare the progress lines of one stage; the timer starts with the ``with`` block."""
         self.stage, self.total, self.unit = stage, total, unit
         self.done = 0
         self.note: str | None = None

@@ -274,7 +274,7 @@ def _fields_text(record: type[BaseModel], name: str) -> str:
 
 
 def yaml_line(path: Path, json_path: Sequence[int | str]) -> int | None:
-    """Find the line of a field in a YAML file, or of the deepest parent that exists.
+    """Find the line of a field (or its deepest existing parent) in a YAML file; None without.
 
     Returns:
         None if the file is no YAML, or has no such field.

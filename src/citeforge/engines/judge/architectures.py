@@ -41,7 +41,9 @@ def load_model(settings: NliSettings) -> NliModel:
         settings.folder,
         f"a model of the architecture {architecture}, or another --judge-profile",
     ):
-        config = transformers.AutoConfig.from_pretrained(settings.base, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(
+            settings.config_folder, local_files_only=True
+        )
         return ARCHITECTURES[architecture](settings, config)
 
 
@@ -64,7 +66,7 @@ class Seq2SeqModel(NliModel):
     takes_letters = True
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
-        """Load the model, and find the tokens that begin its verdict words.
+        """Load an encoder-decoder judge model, and find the tokens that begin its verdict words.
 
         Args:
             settings: folder, device and profile of the model.
@@ -114,7 +116,7 @@ class ClassifierModel(NliModel):
     """Sequence classifier of a text pair, or of one text, in float32 or float64."""
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
-        """Load the classifier, and find the labels that mean support.
+        """Load an NLI classifier, and find its labels that mean support.
 
         Args:
             settings: folder, device, runtime and profile of the model.
@@ -318,7 +320,7 @@ class CausalJudge(NliModel):
     pads_left = True
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
-        """Load the model, and find all tokens that spell a verdict.
+        """Load a chat model as judge, and find all its tokens that spell a verdict.
 
         Args:
             settings: folder, device and profile of the model.

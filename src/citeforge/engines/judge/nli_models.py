@@ -45,7 +45,7 @@ class NliSettings:
     runtime: Runtime = "torch"
 
     @property
-    def base(self) -> Path:
+    def config_folder(self) -> Path:
         """Folder with the model's configuration and tokenizer."""
         return self.foundation or self.folder
 
@@ -101,7 +101,9 @@ class NliModel(ABC):
         self.settings, self.profile = settings, settings.profile
         self.dtype = dtype
         self.model = model.to(settings.device, getattr(torch, dtype)).eval()
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(settings.base, local_files_only=True)
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(
+            settings.config_folder, local_files_only=True
+        )
         self.limit = settings.max_tokens or self.profile.max_tokens or self._input_limit()
 
     def _input_limit(self) -> int:

@@ -46,7 +46,7 @@ class LexicalJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Decide every pair by shared words and numbers."""
+        """Judge pairs by shared words and numbers; pass the verdicts to ``keep``."""
         read = cache(AnswerText)
         verdicts = [self._verdict(read(pair.premise), read(pair.hypothesis)) for pair in pairs]
         keep(list(enumerate(verdicts)))
@@ -183,7 +183,7 @@ class TableJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Look up the verdict on every pair; a pair without one is a failure of the judge.
+        """Look up verdicts on pairs, and pass them to ``keep``; a missing one is a failure.
 
         Args:
             pairs: premises and hypotheses.

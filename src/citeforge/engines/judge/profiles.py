@@ -40,7 +40,7 @@ def read_profile(path: Path) -> JudgeProfile:
 
 
 def named_profile(name: str) -> JudgeProfile:
-    """Find a built-in profile by name, or read one from a ``.yaml`` file.
+    """Find a built-in judge profile by name, or read one from a ``.yaml`` file.
 
     Raises:
         InputError: as :func:`read_profile`.

@@ -128,7 +128,7 @@ class Batches:
     async def replies(
         self, name: str, advance: Advance
     ) -> AsyncIterator[tuple[SentRequest, Reply]]:
-        """Wait for the end of a batch, and yield each open request with its reply or error.
+        """Wait for the end of a batch, and yield each unanswered request with its reply or error.
 
         Args:
             name: id of the batch's file.

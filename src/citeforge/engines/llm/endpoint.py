@@ -370,7 +370,7 @@ class _Run:
             yield self.endpoint.make_request(key, request, room)
 
     def _open_batches(self) -> list[str]:
-        """List unfinished batches, by name, with waiting requests; all if the cost is limited."""
+        """List the names of unfinished batches with waiting requests (all, if cost is limited)."""
         if self.store is None:
             return []
         has_ceiling = self.options.max_cost is not None and self.route.has_batches

@@ -66,7 +66,7 @@ class OfflineLlm:
     """
 
     def __init__(self, store: ReplayStore | None = None) -> None:
-        """Take the store of replies; the model is loaded on first use."""
+        """Set the store of replies; the offline LLM is loaded on first use."""
         self.model = smollm.NAME
         self.store = store
 
@@ -76,7 +76,7 @@ class OfflineLlm:
 
     @property
     def window(self) -> int:
-        """Largest number of tokens of prompt and answer together."""
+        """Context window of the offline LLM: most tokens of prompt and answer together."""
         return int(smollm.loaded()[1].config.max_position_embeddings)
 
     def count_tokens(self, text: str) -> int:

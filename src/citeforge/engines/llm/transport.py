@@ -68,18 +68,20 @@ SENT_AS = "x-sent-as"
 class EndpointClient(DefaultAsyncHttpxClient):
     """Sends every try at the rate, and reads its reply whole."""
 
-    def __init__(self, options: RunOptions, gate: RateGate, has_answered: bool = False) -> None:
+    def __init__(
+        self, options: RunOptions, rate_limiter: RateGate, has_answered: bool = False
+    ) -> None:
         """Make an HTTP client whose requests wait until the rate limiter lets them through.
 
         Args:
             options: address, timeouts and tries.
-            gate: rate limiter.
+            rate_limiter: rate limiter.
             has_answered: whether the endpoint has answered this process before: then it is asked
                 more patiently.
         """
         has_proxies = uses_proxies(base_url(options) or OPENAI_URL)
         super().__init__(verify=_tls_context(), trust_env=has_proxies, follow_redirects=False)
-        self._options, self._gate = options, gate
+        self._options, self._gate = options, rate_limiter
         self._seconds = TIMEOUTS_OF_A_REPLY * options.timeout
         self._was_reached, self._patience = False, ServerPatience(has_answered)
 
@@ -246,10 +248,10 @@ class _Models(msgspec.Struct):
     data: list[_Model]
 
 
-async def _read_reply(sending: Awaitable[httpx2.Response]) -> Reply:
+async def _read_reply(pending_response: Awaitable[httpx2.Response]) -> Reply:
     """Wait for the SDK's response to a request; returns the body of a 200, or an error."""
     try:
-        return (await sending).content
+        return (await pending_response).content
     except APIStatusError as error:
         sent_as = error.response.headers.get(SENT_AS, "")
         return read_error(error.status_code, error.response.content, sent_as)
@@ -259,12 +261,14 @@ async def _read_reply(sending: Awaitable[httpx2.Response]) -> Reply:
         return Failure("exhausted", message)
 
 
-def make_client(options: RunOptions, gate: RateGate, has_answered: bool = False) -> AsyncOpenAI:
+def make_client(
+    options: RunOptions, rate_limiter: RateGate, has_answered: bool = False
+) -> AsyncOpenAI:
     """Make the OpenAI SDK's client of an endpoint, with the API key from the environment.
 
     Args:
         options: how the endpoint is reached.
-        gate: lets requests through at their rate.
+        rate_limiter: lets requests through at their rate.
         has_answered: whether it has answered this process before.
 
     Raises:
@@ -278,5 +282,5 @@ def make_client(options: RunOptions, gate: RateGate, has_answered: bool = False)
         default_headers=access.headers,
         max_retries=options.max_retries,
         timeout=httpx2.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_SECONDS)),
-        http_client=EndpointClient(options, gate, has_answered),
+        http_client=EndpointClient(options, rate_limiter, has_answered),
     )

@@ -87,5 +87,5 @@ def make_causal_model(name: str, revision: str | None, device: str) -> CausalMod
 
 
 def make_embedded_model(device: str) -> CausalModel:
-    """Make the perplexity model that uses the embedded LLM, SmolLM2; it is loaded on first use."""
+    """Make the perplexity model of SmolLM2, the offline LLM; it is loaded on first use."""
     return CausalModel("offline", smollm.locate_model, "offline", device)

@@ -197,7 +197,7 @@ def _refuse_bad_vectors(
 
 
 def _read_stored(path: Path, key: str) -> VectorShard | None:
-    """Read a stored shard; None if it is missing, damaged or has another key."""
+    """Read a stored shard of vectors; None if it is missing, damaged or has another key."""
     with suppress(InputError, KeyError, TypeError, ValueError):
         content = read_json(path.with_suffix(".json"))
         if content["key"] == key and content["sha256"] == sha256_file(path):

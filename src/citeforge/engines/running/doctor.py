@@ -169,7 +169,7 @@ def _check_endpoint(address: str | None, ask_network: bool) -> Iterator[Finding]
 
 
 def _check_embedded_llm() -> Finding:
-    """Report whether the embedded LLM is installed and its weights are whole."""
+    """Report whether the offline LLM (SmolLM2) is installed and its weights are whole."""
     from citeforge.engines.llm.smollm import INSTALL, MODEL, gguf_file
 
     try:

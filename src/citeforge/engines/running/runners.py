@@ -21,7 +21,7 @@ HERE = "local"
 
 
 def _local_runner(options: Part) -> Runner:
-    """Make the runner of this process."""
+    """Make the runner that does all work in this process."""
     from citeforge.engines.running.runner import Runner
 
     return Runner(options)
@@ -60,7 +60,7 @@ RUNNERS: Catalogue[RunnerRow, Runner] = Catalogue(
 
 
 def runner_flags(field: str) -> Iterator[Flag]:
-    """Yield the options of all runners, each prefixed with its runner's name.
+    """Yield the command-line options of all runners, each prefixed with its runner's name.
 
     Args:
         field: field of the run options that has them.

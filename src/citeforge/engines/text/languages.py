@@ -38,7 +38,7 @@ def _load_weights() -> tuple[list[int], npt.NDArray[np.int32], npt.NDArray[np.in
 
 
 def language_probabilities(text: str) -> dict[str, float]:
-    """Compute the probability of each language (ISO 639 code) that a text is in it."""
+    """Compute for each language (ISO 639 code) the probability that a text is in it."""
     from py3langid.langid import visit_counts
 
     model = _load_identifier()

@@ -111,7 +111,7 @@ def _fold(text: str) -> str:
 
 
 def _rules_with_cue(folded: str, detector: str) -> Iterator[LanguageRules]:
-    """Yield a detector's refusal rules for the languages whose cue words a text has."""
+    """Yield the refusal rules of a detector's languages of which a text has a cue."""
     words = set(split_words(folded))
     for language in detector.partition(":")[2].split(","):
         if (rules := language_rules(language)).has_cue(folded, words):

@@ -37,7 +37,7 @@ class SplitReply:
     pieces: tuple[Piece, ...] = field(default=(), compare=False)
 
     def move_span(self, start: int, end: int) -> Span | None:
-        """Convert a span of the reply to one of the answer; None if no piece has a part of it.
+        """Convert a span of the reply to the answer's offsets; None if the answer has none of it.
 
         Args:
             start: first character, in the reply.
@@ -162,7 +162,7 @@ class _Tags:
     """
 
     def __init__(self, text: str) -> None:
-        """Find the tags of a reply that are neither in code nor in quotation marks."""
+        """Find the thought tags of a reply that are neither in code nor in quotation marks."""
         self.removed: list[Span] = []
         self.thoughts: list[str] = []
         self.is_cut = False
@@ -197,7 +197,7 @@ class _Tags:
             number += 1
 
     def _match_tags(self) -> dict[int, int]:
-        """Map the number of each opening tag to that of its closing tag, where it has one."""
+        """Map the index of each opening thought tag to that of its closing tag, if it has one."""
         partners: dict[int, int] = {}
         open_tags: dict[bool, list[int]] = {False: [], True: []}
         for number, tag in enumerate(self._tags):
