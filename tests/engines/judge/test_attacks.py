@@ -24,7 +24,7 @@ from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.proposals import DesignWriter
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.labels.nuggets import NuggetWriter, Topic
-from citeforge.plugins.published_measures.citeeval import AskedAnswer
+from citeforge.plugins.published_measures.citeeval import PromptInput
 from citeforge.schemas.invisible import is_invisible
 from citeforge.schemas.kg import Graph, Triple
 from citeforge.schemas.lookalikes import latin_letters
@@ -52,7 +52,7 @@ def prompts_with(text: str) -> Iterator[tuple[str, Turns]]:
         yield aspect, (("user", kalma_marks.mark_prompt(aspect, "- A, b: c\n", "When?", text)),)
     yield "answers", (("user", kalma_marks.answers_prompt("When?", text)),)
     statements = [CitedStatement(text, (0,)), CitedStatement(text, ())]
-    asked = AskedAnswer(text, [Passage("p1", text, text)], statements, [1, 2])
+    asked = PromptInput(text, [Passage("p1", text, text)], statements, [1, 2])
     yield "sources of statements", (("user", asked.source_prompt),)
     yield "ratings of citations", (("user", asked.rating_prompt),)
     yield from ((f"writer: {name}", turns) for name, turns in writers_with(text))
