@@ -281,23 +281,23 @@ _Make = Callable[[], Any]
 _LEARNERS: dict[str, _Make] = {REGRESSION: _make_regression, TREES: _make_trees}
 
 
-def find_hits(shown: Shown, x: Floats, make: _Make) -> _Counts:
+def find_hits(shown: Shown, features: Floats, make_model: _Make) -> _Counts:
     """Count, per query, the relevant passages that a cross-validated classifier ranks first.
 
     It knows how many are relevant, and names as many. It never learns from the query it guesses.
 
     Args:
         shown: passages and labels.
-        x: columns of features, a row per place.
-        make: makes the model.
+        features: columns of features, a row per place.
+        make_model: makes the model.
     """
     from sklearn.model_selection import GroupKFold
 
     scores = np.empty(len(shown.ids))
-    for learnt, guessed in GroupKFold(_FOLDS).split(x, groups=shown.query_rows):
-        learner = make()
-        learner.fit(x[learnt], shown.relevant[learnt])
-        scores[guessed] = learner.predict_proba(x[guessed])[:, 1]
+    for learnt, guessed in GroupKFold(_FOLDS).split(features, groups=shown.query_rows):
+        learner = make_model()
+        learner.fit(features[learnt], shown.relevant[learnt])
+        scores[guessed] = learner.predict_proba(features[guessed])[:, 1]
     ties = np.random.default_rng(0).permutation(len(scores))
     hits = []
     for start, end in pairwise(shown.ends.tolist()):
@@ -318,31 +318,33 @@ def guess_blindly(shown: Shown) -> tuple[float, float]:
     return float((r * r / n).sum()), float(np.sqrt(variance.sum()))
 
 
-def _sign_test(hits: _Counts, base: _Counts) -> float:
+def _sign_test(hits: _Counts, baseline_hits: _Counts) -> float:
     """Compute the one-sided exact sign-test p-value of hits with a feature against without.
 
     Args:
         hits: relevant passages found with a feature, by query.
-        base: those found without it.
+        baseline_hits: those found without it.
     """
     from scipy.stats import binomtest
 
-    more, fewer = int((hits > base).sum()), int((hits < base).sum())
+    more, fewer = int((hits > baseline_hits).sum()), int((hits < baseline_hits).sum())
     return float(binomtest(more, more + fewer, alternative="greater").pvalue) if more else 1.0
 
 
-def _test_all(found: _Hits, base: Mapping[str, _Counts], n_tests: int) -> dict[_Key, float]:
+def _test_all(
+    hits_by_test: _Hits, baseline_hits: Mapping[str, _Counts], n_tests: int
+) -> dict[_Key, float]:
     """Map (feature, classifier) to the Holm-corrected p-value of its gain over words alone.
 
     Args:
-        found: (feature, attacker) to the relevant passages found, by query.
-        base: attacker to those found by the texts alone.
+        hits_by_test: (feature, attacker) to the relevant passages found, by query.
+        baseline_hits: attacker to those found by the texts alone.
         n_tests: number of tests in all.
 
     Returns:
         (feature, attacker) to the corrected probability.
     """
-    raw = {key: _sign_test(hits, base[key[1]]) for key, hits in found.items()}
+    raw = {key: _sign_test(hits, baseline_hits[key[1]]) for key, hits in hits_by_test.items()}
     corrected, highest = {}, 0.0
     for rank, key in enumerate(sorted(raw, key=lambda key: raw[key])):
         highest = max(highest, min(1.0, raw[key] * (n_tests - rank)))

@@ -235,7 +235,7 @@ def _mean(values: Sequence[float]) -> float:
     return round(sum(values) / len(values), 4)
 
 
-def choose_oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
+def choose_oracle(units_by_passage: Sequence[AbstractSet[int]], k: int) -> list[int]:
     """Choose greedily the indexes of k passages that together contain most gold units.
 
     The k passages with the highest recall of their own are the start; then every other passage, by
@@ -244,7 +244,7 @@ def choose_oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
     result is not always the best set: one swap at a time may not lead there.
 
     Args:
-        covered: gold units that each passage contains, best rank first.
+        units_by_passage: gold units that each passage contains, best rank first.
         k: size of the set, at least 1.
 
     Returns:
@@ -254,9 +254,9 @@ def choose_oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
 
     def count_units(positions: Sequence[int]) -> int:
         """Count the distinct gold units (such as answers) in the passages at given positions."""
-        return len({unit for i in positions for unit in covered[i]})
+        return len({unit for i in positions for unit in units_by_passage[i]})
 
-    order = sorted(range(len(covered)), key=lambda i: (-len(covered[i]), i))
+    order = sorted(range(len(units_by_passage)), key=lambda i: (-len(units_by_passage[i]), i))
     best_rows = order[:k]
     for new in order[k:]:
         swaps = [[*best_rows[:at], new, *best_rows[at + 1 :]] for at in reversed(range(k))]

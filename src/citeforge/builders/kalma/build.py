@@ -195,8 +195,8 @@ def _config(
     kg: KnowledgeGraph,
     spec: str,
     models: dict[str, dict[str, Any]],
-    check: ExtensionCheck,
-    asks: QuestionCheck,
+    extension_check: ExtensionCheck,
+    question_check: QuestionCheck,
 ) -> dict[str, Any]:
     """Make the manifest's ``config``: the recipe, with names of models and hashes of inputs."""
     judge = model_name(models, "judge of sentences")
@@ -208,15 +208,19 @@ def _config(
         "writer": model_name(models, "writer"),
         "perplexity": model_name(models, "perplexity"),
         "judging": recipe.judging.model_copy(update={"judge": judge}),
-        "nearest": NONE if asks.nearest is None else asks.nearest.embedder.fingerprint()["name"],
-        "checker": recipe.checker if asks.llm is None else asks.llm.identity()["name"],
+        "nearest": NONE
+        if question_check.nearest is None
+        else question_check.nearest.embedder.fingerprint()["name"],
+        "checker": recipe.checker
+        if question_check.llm is None
+        else question_check.llm.identity()["name"],
     }
     return recipe.model_copy(update=update).recorded(
         pairs_sha256=None if recipe.pairs is None else sha256_file(recipe.pairs),
         prompts=prompt_hashes(),
         **_domain_file(recipe),
-        checked_by=check.checked_by,
-        questions_checked_by=asks.checked_by,
+        checked_by=extension_check.checked_by,
+        questions_checked_by=question_check.checked_by,
     )
 
 
@@ -372,7 +376,7 @@ _FOR_NEW_QUESTIONS = frozenset(
 
 
 def _refuse_without_effect(recipe: KalmaRecipe) -> None:
-    """Raise an error for question-making options given with already published questions."""
+    """Raise an error for options on making questions if published questions are used."""
     given = [
         flag.name
         for flag in list_flags(type(recipe))

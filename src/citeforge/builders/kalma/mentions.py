@@ -98,7 +98,7 @@ class Mentions:
 
     @classmethod
     def from_triples(cls, text: str, pool: Iterable[Triple]) -> "Mentions":
-        """Find where a text mentions the entities of given triples."""
+        """Find where a text mentions the entities that triples are about."""
         triples = list(pool)
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
 
@@ -135,7 +135,7 @@ class Mentions:
         denials = DENIAL.finditer(self.text, begin, start)
         return any(not self._is_inside_value(*m.span()) for m in denials)
 
-    def subject(self, at: int) -> str | None:
+    def subject(self, position: int) -> str | None:
         """Get the QID of the entity that text at a position is about: the last one named before it.
 
         Before all names it is the first one; after ``…, and loved …`` it is still the subject
@@ -143,18 +143,18 @@ class Mentions:
         """
         if not self._qids:
             return None
-        last = max(0, bisect_left(self._starts, at) - 1)
-        if _GOES_ON.search(self.text, self._starts[last], max(at, self._starts[last])):
-            last = min(last, self._first_in_sentence(at))
+        last = max(0, bisect_left(self._starts, position) - 1)
+        if _GOES_ON.search(self.text, self._starts[last], max(position, self._starts[last])):
+            last = min(last, self._first_in_sentence(position))
         return self._qids[last]
 
-    def is_preceded_by_name(self, at: int) -> bool:
+    def is_preceded_by_name(self, position: int) -> bool:
         """Whether a sentence names an entity before a given position in it."""
-        return self._first_in_sentence(at) < bisect_left(self._starts, at)
+        return self._first_in_sentence(position) < bisect_left(self._starts, position)
 
-    def _first_in_sentence(self, at: int) -> int:
+    def _first_in_sentence(self, position: int) -> int:
         """Get the index of the first entity mention in the sentence that contains a position."""
-        begin = max((m.end() for m in _SENTENCE_END.finditer(self.text, 0, at)), default=0)
+        begin = max((m.end() for m in _SENTENCE_END.finditer(self.text, 0, position)), default=0)
         return bisect_left(self._starts, begin)
 
 

@@ -67,7 +67,7 @@ class _AgreeingJudge:
         self.pairs: list[Pair] = []
 
     def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
-        """Record pairs for the real judge; answer that each is entailed, to see what is asked."""
+        """Record pairs of premise and hypothesis for the estimate; answer that each is entailed."""
         asked = list(pairs)
         self.pairs += asked
         return dict.fromkeys(asked, Verdict(True))
@@ -86,7 +86,7 @@ class _CheckRecorder:
         return {"name": self.name}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """Record requests, and reply to each that all its facts are asked for."""
+        """Record question-check requests; reply to each that all its facts are asked for."""
         numbers = [list(range(1, len(r.values["facts"].splitlines()) + 1)) for r in requests]
         results = [LlmReply(json.dumps({"asked": n, "other": []})) for n in numbers]
         self.requests += map(_with_reply, requests, results)

@@ -117,17 +117,18 @@ class NearestWordings:
         return make_dense(RetrieverSettings(corpus, lambda: self.embedder, self._folder))
 
 
-def _agree(clause: AskedClause, wording: str, own: Collection[str]) -> bool:
+def _agree(clause: AskedClause, wording: str, relation_words: Collection[str]) -> bool:
     """Whether a clause and its nearest wording ask for the same kind of answer (when, who, …).
 
     Args:
         clause: in words that no rule knows.
         wording: the nearest one.
-        own: words of the relation that may follow a possessive: not of its friend or its father.
+        relation_words: words of the relation that may follow a possessive: not of its friend or its
+            father.
     """
     said = {token.text for token in clause.tokens if not token.qids}
     known = {word.lower() for word in wording.split()}
     owned = [b.text for a, b in pairwise(clause.tokens) if a.is_owner or a.text.endswith("'s")]
-    if not any(token.qids for token in clause.tokens) or not {*owned} <= {*own, *known}:
+    if not any(token.qids for token in clause.tokens) or not {*owned} <= {*relation_words, *known}:
         return False
     return {*map(fold, said)} & DECISIVE == {*map(fold, known)} & DECISIVE

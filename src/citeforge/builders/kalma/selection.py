@@ -160,7 +160,7 @@ def read_stated(path: Path) -> list[StatedPair]:
 
 
 def disambiguate(
-    kg: KnowledgeGraph, stated: Sequence[StatedPair], keeps_impossible: bool = False
+    kg: KnowledgeGraph, paragraphs: Sequence[StatedPair], keeps_impossible: bool = False
 ) -> SelectedPairs:
     """Find, for each paragraph's two names, the entities that the graph links as the text says.
 
@@ -169,13 +169,13 @@ def disambiguate(
 
     Args:
         kg: where names are looked up.
-        stated: paragraphs with their names.
+        paragraphs: paragraphs with their names.
         keeps_impossible: keep pairs with impossible ages or lifetimes.
     """
     selected = SelectedPairs()
     least = merge_classes(kg.domain).min_name_parts
     usable = []
-    for row in stated:
+    for row in paragraphs:
         if min(len(row.first.split()), len(row.second.split())) < least:
             selected.counts[count_key("pairs_with_a_short_name", least)] += 1
         else:

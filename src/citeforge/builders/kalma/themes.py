@@ -89,7 +89,7 @@ class Planner:
         self._n_links = self._n_pairs = 0
         self._variation = Variation(domain, seed)
 
-    def plan(self, pair: EntityPair, stated: Collection[Key] = ()) -> Plan | NoPlan:
+    def plan(self, pair: EntityPair, stated_facts: Collection[Key] = ()) -> Plan | NoPlan:
         """Choose the facts that a question on two entities asks for, or say why none fit.
 
         The choice goes by: clauses of the domain, facts that the seed states, facts of both
@@ -102,7 +102,7 @@ class Planner:
         has_link = pair.link is not None
         is_due = has_link and LINK_EVERY * (self._n_links + 1) <= self._n_pairs + 1
         for asks_link in (True, False) if is_due else (False,):
-            if (chosen := self._choose(pair, stated, asks_link, rejected)) is not None:
+            if (chosen := self._choose(pair, stated_facts, asks_link, rejected)) is not None:
                 plan, groups = chosen
                 plan = self._reword(pair, plan)
                 self._n_links += asks_link
@@ -114,7 +114,7 @@ class Planner:
         return NoPlan(max(rejected, key=_CHECKS.index, default="pairs_without_facts"))
 
     def _choose(
-        self, pair: EntityPair, stated: Collection[Key], asks_link: bool, rejected: set[str]
+        self, pair: EntityPair, stated_facts: Collection[Key], asks_link: bool, rejected: set[str]
     ) -> tuple[Plan, Sequence[FactGroup]] | None:
         """Choose the facts that a pair's questions ask for: (plan, groups by theme), or None.
 
@@ -131,7 +131,7 @@ class Planner:
             themes = [group.theme for group in groups]
             return (
                 sum(group.n_wordless for group in groups),
-                -sum(t.key in stated for t in facts),
+                -sum(t.key in stated_facts for t in facts),
                 len({group.qid for group in groups}) == 1,
                 abs(len(link) + len(facts) - wanted) + sum(map(self._cost, sorted({*themes}))),
                 [(group.theme, group.qid) for group in groups],

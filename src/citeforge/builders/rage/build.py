@@ -125,56 +125,56 @@ class LabelledPassages:
 
 
 def label_passages(
-    whole: Material, kept: KeptQueries | None, workspace: Workspace, seed: int
+    material: Material, kept_queries: KeptQueries | None, workspace: Workspace, seed: int
 ) -> LabelledPassages:
-    """Judge and mine passages for the queries to make anew; add the kept queries' passages.
+    """Label passages by judge and mining; queries kept from an earlier package keep theirs.
 
     Args:
-        whole: material of the build.
-        kept: queries of an earlier package; None for none.
+        material: material of the build.
+        kept_queries: queries of an earlier package; None for none.
         workspace: working folder of the build.
         seed: seed of the draws.
     """
-    if kept is None:
-        return _judge_and_mine(whole, None, workspace, seed)
-    rest = kept.leave_out(whole)
+    if kept_queries is None:
+        return _judge_and_mine(material, None, workspace, seed)
+    rest = kept_queries.leave_out(material)
     if rest.queries.num_rows:
-        made_anew = _judge_and_mine(rest, kept, workspace, seed)
+        made_anew = _judge_and_mine(rest, kept_queries, workspace, seed)
     else:
         empty = MAPPING.empty_table()
         tables = dict.fromkeys(LABELS, empty)
         made_anew = LabelledPassages(rest, tables, empty, MadeMappings(tables))
-    left = kept.ids | set(made_anew.material.ids)
-    queries = rows_with(whole.queries, "_id", left).combine_chunks()
-    joined = kept.join_mappings(
+    left = kept_queries.ids | set(made_anew.material.ids)
+    queries = rows_with(material.queries, "_id", left).combine_chunks()
+    joined = kept_queries.join_mappings(
         queries["_id"].to_pylist(), {**made_anew.mappings, UNSURE: made_anew.unsure}
     )
     unsure = joined.pop(UNSURE)
-    gold = rows_with(whole.gold, "query_id", left).combine_chunks()
+    gold = rows_with(material.gold, "query_id", left).combine_chunks()
     made = made_anew.made
     return replace(
         made_anew,
-        material=replace(whole, queries=queries, gold=gold, relevant=joined[RELEVANT]),
+        material=replace(material, queries=queries, gold=gold, relevant=joined[RELEVANT]),
         mappings=joined,
         unsure=unsure,
-        made=replace(made, cosines=pa.concat_tables([kept.cosines, made.cosines])),
+        made=replace(made, cosines=pa.concat_tables([kept_queries.cosines, made.cosines])),
     )
 
 
 def _judge_and_mine(
-    material: Material, kept: KeptQueries | None, workspace: Workspace, seed: int
+    material: Material, kept_queries: KeptQueries | None, workspace: Workspace, seed: int
 ) -> LabelledPassages:
     """Judge a pool of passages if asked, mine negatives, and drop probably relevant ones.
 
     Args:
         material: queries to judge and mine for.
-        kept: other queries of the build, which an earlier package has; None for none.
+        kept_queries: other queries of the build, which an earlier package has; None for none.
         workspace: working folder of the build.
         seed: seed of the draws.
     """
     unsure, pooled = read_unsure(material), None
     if (judge := material.sources.pool_judge) is not None:
-        pooled = judge_pool(material, judge, workspace, kept)
+        pooled = judge_pool(material, judge, workspace, kept_queries)
         material, unsure = pooled.material, pooled.unsure
     if pooled is not None and not material.queries.num_rows:
         tables = dict.fromkeys(LABELS, MAPPING.empty_table())
@@ -191,7 +191,7 @@ def _with_unsure(material: Material, unsure: pa.Table) -> Material:
 
 
 def _with_earlier_models(models: Models, earlier: Models) -> Models:
-    """Add an earlier build's models that decided about kept queries, if they differ."""
+    """Add an earlier package's models that decided about kept queries, if they differ."""
     others = {
         role if role not in models else f"{role} of kept queries": model
         for role, model in earlier.items()

@@ -61,17 +61,17 @@ class Form(NamedTuple):
 
 
 @lru_cache(1 << 16)
-def count_differences(form: Form, other: Form, features: frozenset[str] = _ALL) -> int:
+def count_differences(form: Form, other_form: Form, features: frozenset[str] = _ALL) -> int:
     """Count the features (title, length, …) in which the forms of two passages differ.
 
     Args:
         form: form of a passage.
-        other: another form.
+        other_form: another form.
         features: those of FEATURES that are compared.
     """
-    plain = zip(FEATURES[:-1], form[:-1], other[:-1], strict=True)
+    plain = zip(FEATURES[:-1], form[:-1], other_form[:-1], strict=True)
     differing = sum(mine != its for name, mine, its in plain if name in features)
-    bands = abs(form.band - other.band) if LENGTH in features else 0
+    bands = abs(form.band - other_form.band) if LENGTH in features else 0
     return differing + max(0, bands - 1)
 
 

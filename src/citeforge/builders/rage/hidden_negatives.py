@@ -242,19 +242,19 @@ class _Plan:
         mine = self.queries[row]
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
-    def _admit(self, passage: str, most: int) -> bool:
+    def _admit(self, passage: str, max_slots: int) -> bool:
         """Plan how often a passage is shown, like a relevant one; return whether slots are left.
 
         Args:
             passage: id of the passage.
-            most: slots that it may take where fewer are left than a relevant one takes.
+            max_slots: slots that it may take where fewer are left than a relevant one takes.
 
         Returns:
             Whether there were enough slots left.
         """
         weights = list(self.weights.values()) or [1]
         number = self.repeats * self.rng.choice(weights)
-        number = number if number <= self.left else min(self.repeats, most)
+        number = number if number <= self.left else min(self.repeats, max_slots)
         if number > self.left:
             return False
         self.rest[passage] = number
@@ -297,7 +297,7 @@ class _Plan:
             Whether one was found.
         """
         came_from: dict[str, int] = {}
-        gives: dict[int, str] = {}
+        given_away: dict[int, str] = {}
         waiting = deque([row])
         while waiting:
             asking = waiting.popleft()
@@ -307,16 +307,16 @@ class _Plan:
                     continue
                 came_from[passage] = asking
                 if self.rest[passage]:
-                    self._reassign_along(row, passage, came_from, gives)
+                    self._reassign_along(row, passage, came_from, given_away)
                     return True
                 for user in self._users.get(passage, ()):
-                    if user != row and user not in gives:
-                        gives[user] = passage
+                    if user != row and user not in given_away:
+                        given_away[user] = passage
                         waiting.append(user)
         return False
 
     def _reassign_along(
-        self, row: int, passage: str, came_from: dict[str, int], gives: dict[int, str]
+        self, row: int, passage: str, came_from: dict[str, int], given_away: dict[int, str]
     ) -> None:
         """Reassign near negatives along a chain of exchanges that ends at a query.
 
@@ -324,14 +324,14 @@ class _Plan:
             row: number of the query that gets one more.
             passage: passage at the end of the chain, which is still to be shown.
             came_from: passage to the query that is to get it.
-            gives: query to the passage that it gives away for that.
+            given_away: query to the passage that it gives away for that.
         """
         while True:
             taker = came_from[passage]
             self._assign(taker, passage)
             if taker == row:
                 return
-            passage = gives[taker]
+            passage = given_away[taker]
             del self.chosen[taker][passage], self._users[passage][taker]
             self.rest[passage] += 1
 

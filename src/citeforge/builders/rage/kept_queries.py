@@ -62,11 +62,11 @@ class KeptQueries:
 
     @cached_property
     def cosines(self) -> pa.Table:
-        """Cosines of the kept queries' mined passages."""
+        """Cosines of mined passages for the queries kept from an earlier package."""
         return rows_with(self.old.cosines, "query-id", self.ids).cast(COSINES)
 
     def leave_out(self, material: Material) -> Material:
-        """Return a build's queries, gold and judgements without the kept queries."""
+        """Return a build's queries, gold and judgements without those kept from a package."""
         others = [query for query in material.ids if query not in self.ids]
         return replace(
             material,
@@ -75,20 +75,20 @@ class KeptQueries:
             gold=rows_with(material.gold, "query_id", others).combine_chunks(),
         )
 
-    def join_mappings(self, query_ids: Sequence[str], made: Mappings) -> Mappings:
-        """Join the kept rows of each relevance label with the newly made ones.
+    def join_mappings(self, query_ids: Sequence[str], new_mappings: Mappings) -> Mappings:
+        """Join the rows kept from an earlier package with new ones, by relevance label.
 
         Negatives are in the order of the queries. Judgements have no such order: kept ones come
         first, so that a build which keeps all queries equals the earlier one.
 
         Args:
             query_ids: all queries of the build, in order.
-            made: label to the rows of the other queries.
+            new_mappings: label to the rows of the other queries.
         """
         row_of = {name: row for row, name in enumerate(query_ids)}
         joined = {}
-        for label in dict.fromkeys([*made, *self.tables]):
-            parts = [t[label].cast(MAPPING) for t in (self.tables, made) if label in t]
+        for label in dict.fromkeys([*new_mappings, *self.tables]):
+            parts = [t[label].cast(MAPPING) for t in (self.tables, new_mappings) if label in t]
             table = pa.concat_tables(parts)
             if label not in (RELEVANT, UNSURE):
                 rows = pa.array([row_of[q] for q in table["query-id"].to_pylist()], pa.int64())

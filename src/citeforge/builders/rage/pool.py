@@ -78,7 +78,10 @@ class _Pool:
 
 
 def judge_pool(
-    material: Material, judge: PoolJudge, workspace: Workspace, kept: KeptQueries | None = None
+    material: Material,
+    judge: PoolJudge,
+    workspace: Workspace,
+    kept_queries: KeptQueries | None = None,
 ) -> Pooled:
     """Let a judge grade a pool of passages per query; drop queries without relevant ones.
 
@@ -88,7 +91,7 @@ def judge_pool(
         material: material of the build, with the judgements of people, if there are some.
         judge: the judge.
         workspace: working folder of the build.
-        kept: queries of an earlier package, which are not judged again; None for none.
+        kept_queries: queries of an earlier package, which are not judged again; None for none.
 
     Raises:
         InputError: no query has a relevant passage.
@@ -115,7 +118,7 @@ def judge_pool(
     open_keys = [k for k, g in found.items() if g is None or 0 < g < least]
     open_keys += [k for k in pool.controls[_RANDOM] if grades[k] != 0]
     relevant = {k: g for k, g in found.items() if g is not None and g >= least}
-    for key, is_relevant in _read_labels(material, people, kept).items():
+    for key, is_relevant in _read_labels(material, people, kept_queries).items():
         relevant.pop(key, None)
         open_keys = [other for other in open_keys if other != key]
         if is_relevant:
@@ -125,7 +128,7 @@ def judge_pool(
     judged = pa.concat_tables([material.relevant, labelled]).combine_chunks()
     unsure = _make_mapping(material, {key: grades[key] for key in open_keys})
     answerable = _drop_queries(
-        replace(material, relevant=judged), has_other_queries=kept is not None
+        replace(material, relevant=judged), has_other_queries=kept_queries is not None
     )
     unsure = rows_with(unsure, "query-id", answerable.queries["_id"]).combine_chunks()
     stats: Stats = {"pool_grades": _count_grades(found.values())}
@@ -158,7 +161,7 @@ def _judged_by_people(material: Material) -> dict[PairKey, bool]:
 
 
 def _read_labels(
-    material: Material, people: Mapping[PairKey, bool], kept: KeptQueries | None
+    material: Material, people: Mapping[PairKey, bool], kept_queries: KeptQueries | None
 ) -> dict[PairKey, bool]:
     """Map (query, corpus position) pairs of label files to whether they are relevant.
 
@@ -167,14 +170,14 @@ def _read_labels(
     Args:
         material: material of the build, whose recipe names the files.
         people: pairs that the source judges.
-        kept: queries of an earlier package, which has their labels; None for none.
+        kept_queries: queries of an earlier package, which has their labels; None for none.
 
     Raises:
         InputError: an unknown query or passage, or the source judges a pair otherwise.
     """
     given = [x for x in read_relevance_labels(material.recipe.labels) if x.row.label is not None]
-    if kept is not None:
-        given = list(kept.select_labels(given, material.counts))
+    if kept_queries is not None:
+        given = list(kept_queries.select_labels(given, material.counts))
     texts = dict(rows_of(material.queries, "_id", "text"))
     for label in given:
         text = texts.get(label.row.query_id)

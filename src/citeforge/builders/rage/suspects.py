@@ -36,7 +36,7 @@ def find_suspects(
     relevant: Mapping[str, Sequence[str]],
     answers: Mapping[str, Sequence[str]],
     texts: Mapping[str, str],
-    least: float,
+    min_share: float,
 ) -> Iterator[Flaw]:
     """Find negatives that are probably relevant, by comparing texts without a model.
 
@@ -48,8 +48,8 @@ def find_suspects(
         relevant: query to its relevant passages.
         answers: query to its gold short answers.
         texts: passages by id.
-        least: share of the shorter text's runs of five words, from which a negative is suspect; see
-            engines.text.overlap.
+        min_share: share of the shorter text's runs of five words, from which a negative is suspect;
+            see engines.text.overlap.
     """
     sketch = cache(lambda name: _sketch(texts[name]))
     cut = cache(lambda name: shingles(texts[name]))
@@ -63,7 +63,7 @@ def find_suspects(
                 yield Flaw("near-duplicate", query, passage, f"{show_number(likeness)} like {name}")
                 break
         share, name = max(((shared(cut(passage), cut(r)), r) for r in known), default=(0.0, ""))
-        if share >= least:
+        if share >= min_share:
             yield Flaw("shared-text", query, passage, f"{show_number(share)} shared with {name}")
         hits = filter(read(passage).contains, answers[query])
         if (hit := next(hits, None)) is not None:

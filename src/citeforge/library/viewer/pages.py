@@ -268,7 +268,7 @@ class Pages:
         return text.encode()
 
     def render_query(self, keys: Sequence[str], row: int) -> bytes:
-        """Write the page of a query: what systems are shown for it, with labels.
+        """Write the page of a query: the passages or triples that systems get, with labels.
 
         Args:
             keys: names the package.
@@ -374,7 +374,7 @@ def _read(name: str) -> str:
 def error_page(
     title: str, message: str, advice: str = "", home: str = "", link: tuple[str, str] | None = None
 ) -> bytes:
-    """Write a page that says what is wrong, and what to do.
+    """Write an HTML page about an error: what is wrong, and what to do.
 
     Args:
         title: heading.
@@ -389,5 +389,5 @@ def error_page(
 
 
 def start_page(url: str) -> bytes:
-    """Write a page that leads to the list at once."""
+    """Write an HTML page that redirects to the viewer's list."""
     return page_templates(_TEMPLATES).get_template("start.html.j2").render(url=url).encode()

@@ -88,33 +88,33 @@ class _Scores(msgspec.Struct):
     is_control: bool = False
 
 
-def _read_package(found: Found) -> Row:
+def _read_package(entry: Found) -> Row:
     """Read a package's row of the viewer's list: name, kind, version, context sets."""
-    manifest = msgspec.json.decode((found.path / MANIFEST).read_bytes(), type=_Manifest)
-    missing = [name for name in manifest.files if not (found.path / name).is_file()]
+    manifest = msgspec.json.decode((entry.path / MANIFEST).read_bytes(), type=_Manifest)
+    missing = [name for name in manifest.files if not (entry.path / name).is_file()]
     if missing:
-        return Row(found, problem=f"is not complete: {missing[0]} is missing")
+        return Row(entry, problem=f"is not complete: {missing[0]} is missing")
     texts = manifest.kind, manifest.version, ", ".join(manifest.contexts)
-    return Row(found, manifest.name, texts, benchmark_hash=manifest.benchmark_hash)
+    return Row(entry, manifest.name, texts, benchmark_hash=manifest.benchmark_hash)
 
 
-def _read_submission(found: Found) -> Row:
+def _read_submission(entry: Found) -> Row:
     """Read a submission's row of the viewer's list: its header, its number of answers."""
-    header = read_header(found.path)
+    header = read_header(entry.path)
     n_lines, last = 0, b"\n"
-    with found.path.open("rb") as file:
+    with entry.path.open("rb") as file:
         while block := file.read(_BLOCK):
             n_lines, last = n_lines + block.count(b"\n"), block
     n = n_lines + (not last.endswith(b"\n")) - (header is not None)
     known: Mapping[str, Any] = header or {}
     title = str(known.get("system", "")) + (" (control)" if known.get("control") is True else "")
     texts = count_text(n, "answer"), str(known.get("benchmark", ""))
-    return Row(found, title, texts, benchmark_hash=str(known.get("benchmark_hash", "")))
+    return Row(entry, title, texts, benchmark_hash=str(known.get("benchmark_hash", "")))
 
 
-def _read_scores(found: Found) -> Row:
+def _read_scores(entry: Found) -> Row:
     """Read a score file's row of the viewer's list: system, what was scored, main values."""
-    file = msgspec.json.decode(found.path.read_bytes(), type=_Scores)
+    file = msgspec.json.decode(entry.path.read_bytes(), type=_Scores)
     by_name = {m.name: m for m in file.measures if m.value is not None}
     names = [n for n in file.headline if n in by_name] or list(by_name)
     shown = [by_name[name] for name in names[:_MEASURES]]
@@ -124,7 +124,7 @@ def _read_scores(found: Found) -> Row:
     title = file.system + (" (control)" if file.is_control else "")
     value = _show(shown[0]) if shown else ""
     texts = value, f"{file.context}, {file.protocol}", count, file.benchmark
-    return Row(found, title, texts, "; ".join(filter(None, more)), file.benchmark_hash)
+    return Row(entry, title, texts, "; ".join(filter(None, more)), file.benchmark_hash)
 
 
 def _show(measure: _Measure) -> str:
@@ -155,21 +155,21 @@ class Rows:
 
     _kept: dict[str, Row] = field(default_factory=dict)
 
-    def read(self, found: Found) -> Row:
+    def read(self, entry: Found) -> Row:
         """Get a file's row of the viewer's list, read again only if the file has changed."""
-        row = self._kept.get(found.key)
-        if row is None or row.found != found:
-            row = self._kept[found.key] = _read(found)
+        row = self._kept.get(entry.key)
+        if row is None or row.found != entry:
+            row = self._kept[entry.key] = _read(entry)
         return row
 
 
-def _read(found: Found) -> Row:
+def _read(entry: Found) -> Row:
     """Read a file's row of the viewer's list; a row with the problem if it is at fault."""
     try:
-        return _READERS[found.sort](found)
+        return _READERS[entry.sort](entry)
     except InputError as error:
-        return Row(found, problem=error.message)
+        return Row(entry, problem=error.message)
     except OSError as error:
-        return Row(found, problem=read_error(error, found.path).message)
+        return Row(entry, problem=read_error(error, entry.path).message)
     except UNREADABLE as error:
-        return Row(found, problem=f"is damaged: {error}")
+        return Row(entry, problem=f"is damaged: {error}")
