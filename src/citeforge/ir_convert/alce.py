@@ -238,7 +238,7 @@ class AlceSource(Source):
     def __init__(
         self, path: Path, items: list[AlceItem], task: Task, info: SourceInfo, options: ReadOptions
     ) -> None:
-        """Keep the items that have a question, and record the rule of relevance in ``info``."""
+        """Store the items that have a question; record in ``info`` which passages are relevant."""
         super().__init__(info, options, {path.name: path})
         self.path = path
         self.task = task
@@ -261,7 +261,7 @@ class AlceSource(Source):
                 yield LocatedPassage(self.path, number, passage_id(doc), doc.title, doc.text)
 
     def queries(self) -> pa.Table:
-        """Return the questions."""
+        """Return the questions (schema QUERIES)."""
         rows = [(item.query_id, item.question, None) for item in self.items]
         return table_of(rows, QUERIES)
 
@@ -280,7 +280,7 @@ class AlceSource(Source):
         return table_of(columns, MAPPING)
 
     def _find_entailing(self, judge: JudgeSession) -> pa.Table:
-        """Ask a judge which documents of an item entail its claims.
+        """Ask a judge which documents entail claims; return relevant (query, document) pairs.
 
         Returns:
             Pairs of query and document (schema MAPPING); the score is the number of claims.

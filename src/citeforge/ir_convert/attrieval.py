@@ -192,11 +192,11 @@ class AttrievalSource(JudgedSource):
         yield from self._passages.values()
 
     def gold(self) -> pa.Table:
-        """Return the answers of the rows."""
+        """Return the gold answers of all rows (schema GOLD)."""
         return pa.Table.from_pylist(self._gold, schema=GOLD)
 
     def mined(self) -> dict[str, pa.Table]:
-        """Return the passages that were not selected, as seemingly relevant ones with ranks."""
+        """Return passages that annotators did not select, with ranks, as seemingly relevant."""
         rows = [
             (query, passage, None, None, self._ranks[query, passage])
             for (query, passage), score in self.judged.scores.items()

@@ -48,9 +48,9 @@ def map_columns(names: Iterable[str], schema: pa.Schema) -> dict[str, str]:
 
 def read_columns(
     tables: Iterable[pa.Table], schema: pa.Schema, source: str, option: ExtraFields,
-    counts: dict[str, int], what: str, unread: Iterable[str] = (),
+    counts: dict[str, int], noun: str, unread_columns: Iterable[str] = (),
 ) -> Iterator[pa.Table]:  # fmt: skip
-    """Convert tables to a schema; count rows with further columns, or keep these as metadata.
+    """Convert tables to a schema; count rows with extra columns, or keep these as metadata.
 
     The instruction of a query is kept, and follows its text, as in MTEB.
 
@@ -60,14 +60,14 @@ def read_columns(
         source: name of the data set or file, for messages.
         option: ``keep`` to put further columns into the metadata, where the schema has these.
         counts: takes in how many rows had further columns, at the end.
-        what: plural noun for the rows.
-        unread: columns of the file that were not read because they are large.
+        noun: plural noun for the rows.
+        unread_columns: columns of the file that were not read because they are large.
 
     Raises:
         InputError: a required column is missing or cannot be converted.
     """
     keeps = option == "keep" and "metadata" in schema.names
-    extra_names, n_extra, n_instructions, n_before = set(unread), 0, 0, 0
+    extra_names, n_extra, n_instructions, n_before = set(unread_columns), 0, 0, 0
     for table in tables:
         renames = map_columns(table.column_names, schema)
         made = _conform(table, renames, schema, source)
@@ -94,9 +94,13 @@ def read_columns(
         n_before += table.num_rows
         yield made
     if n_instructions:
-        counts[count_key("rows_with_an_instruction", what)] = n_instructions
+        counts[count_key("rows_with_an_instruction", noun)] = n_instructions
     count_extra_fields(
-        counts, what, extra_names, n_before if unread else n_extra, "keep" if keeps else "ignore"
+        counts,
+        noun,
+        extra_names,
+        n_before if unread_columns else n_extra,
+        "keep" if keeps else "ignore",
     )
 
 
@@ -108,21 +112,23 @@ def _has_value(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return there
 
 
-def _add_to_metadata(made: pa.Table, extra: pa.Table, source: str, n_before: int) -> pa.Table:
-    """Return a table with the values of further columns in its column of metadata (JSON).
+def _add_to_metadata(
+    table: pa.Table, extra_columns: pa.Table, source: str, n_rows_before: int
+) -> pa.Table:
+    """Add the values of extra columns to a table's JSON metadata; return the new table.
 
     Args:
-        made: table with a column ``metadata``.
-        extra: further columns of the same rows.
+        table: table with a column ``metadata``.
+        extra_columns: further columns of the same rows.
         source: name of the data set or file, for messages.
-        n_before: rows of the data set before these, for messages.
+        n_rows_before: rows of the data set before these, for messages.
 
     Raises:
         InputError: the metadata are no object, or have a field of the same name.
     """
     texts = []
-    rows = zip(made["metadata"].to_pylist(), extra.to_pylist(), strict=True)
-    for number, (text, row) in enumerate(rows, n_before + 1):
+    rows = zip(table["metadata"].to_pylist(), extra_columns.to_pylist(), strict=True)
+    for number, (text, row) in enumerate(rows, n_rows_before + 1):
         more = {
             name: msgspec.Raw(msgspec.json.encode(value))
             for name, value in row.items() if value is not None and value != ""
@@ -131,8 +137,8 @@ def _add_to_metadata(made: pa.Table, extra: pa.Table, source: str, n_before: int
         texts.append(
             bytes(merge_metadata(Path(source), number, own, more)).decode() if more else text
         )
-    column = made.schema.get_field_index("metadata")
-    return made.set_column(column, made.schema.field(column), [pa.array(texts, pa.string())])
+    column = table.schema.get_field_index("metadata")
+    return table.set_column(column, table.schema.field(column), [pa.array(texts, pa.string())])
 
 
 def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, source: str) -> pa.Table:

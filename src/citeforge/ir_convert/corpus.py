@@ -50,7 +50,7 @@ class PassageRow(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 def read_passage_rows(
     paths: Iterable[Path], option: ExtraFields, counts: dict[str, int]
 ) -> Iterator[tuple[Path, int, PassageRow]]:
-    """Yield (file, line, passage) of JSON Lines files; fields of other names are counted, or kept.
+    """Yield (file, line, passage) of JSON Lines files; unknown fields are counted, or kept.
 
     Args:
         paths: the files.

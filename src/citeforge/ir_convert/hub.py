@@ -321,7 +321,7 @@ class HubSource(Source):
         options: ReadOptions,
         judged: Repository | None = None,
     ) -> None:
-        """Load a data set's configs ``corpus`` and ``queries``.
+        """Load a Hub data set's configs ``corpus`` and ``queries``, and its mappings.
 
         Args:
             repo: the data set.
@@ -376,28 +376,28 @@ class HubSource(Source):
         return f"{'corpus' if noun == 'passages' else noun}.{name}"
 
     def _convert(
-        self, tables: Iterable[pa.Table], schema: pa.Schema, what: str
+        self, tables: Iterable[pa.Table], schema: pa.Schema, noun: str
     ) -> Iterator[pa.Table]:
         """Convert tables of the data set to a schema, and count their further columns.
 
         Args:
             tables: tables of one config.
             schema: schema that they are converted to.
-            what: plural noun for the rows, in counts.
+            noun: plural noun for the rows, in counts.
         """
         return read_columns(
-            tables, schema, self.repo.name, self.options.extra_fields, self.provenance.counts, what
+            tables, schema, self.repo.name, self.options.extra_fields, self.provenance.counts, noun
         )
 
-    def _read_rows(self, split: Any, schema: pa.Schema, what: str) -> pa.Table:
+    def _read_rows(self, split: Any, schema: pa.Schema, noun: str) -> pa.Table:
         """Read a split (``datasets.Dataset``) as a table of a schema; count its further columns.
 
         Args:
             split: split of a config.
             schema: schema of the table.
-            what: plural noun for the rows, in counts.
+            noun: plural noun for the rows, in counts.
         """
-        (table,) = self._convert([split.with_format("arrow")[:]], schema, what)
+        (table,) = self._convert([split.with_format("arrow")[:]], schema, noun)
         return table
 
     def queries(self) -> pa.Table:

@@ -90,7 +90,7 @@ class JudgedSource(Source):
         judged: Judgements,
         files: Mapping[str, Path] | None = None,
     ) -> None:
-        """Keep the judgements, and what every source has; queries are added by the subclass."""
+        """Store judgements, provenance and options of a source; subclasses add its queries."""
         super().__init__(provenance, options, files)
         self.judged = judged
         self.query_rows: dict[str, LocatedQuery] = {}

@@ -133,8 +133,8 @@ def _make_item(path: Path, number: int, question: str, contents: list[dict[str, 
     return KalmaItem(question, tuple(graphs), empty)
 
 
-def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
-    """Read the gold triples of each question: ``[question, [[qid, relation, value], …]]``.
+def read_gold(path: Path, later_rounds: Path | None = None) -> list[list[GoldFact]]:
+    """Read each question's gold triples from ``[question, [[qid, relation, value], …]]``.
 
     A fourth element is the round. KaLMA's code has two such files, with and without the facts of
     round 1; with both, facts in the first alone get round 1, and those in both get round 2 ("2 or
@@ -142,23 +142,23 @@ def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
 
     Args:
         path: facts of all rounds.
-        later: facts of rounds 2 and later.
+        later_rounds: facts of rounds 2 and later.
 
     Raises:
         InputError: a file has another layout, or only the second file has a fact.
     """
     first = _gold_rows(path)
-    if later is None:
+    if later_rounds is None:
         return first
-    others = _gold_rows(later)
+    others = _gold_rows(later_rounds)
     if len(others) != len(first):
         raise InputError(
             f"has {len(others)} entries and {path.name} has {len(first)}",
-            path=later,
+            path=later_rounds,
             code="wrong-value",
         )
     both = zip(first, others, strict=True)
-    return [_number_rounds(later, at, mine, rest) for at, (mine, rest) in enumerate(both, 1)]
+    return [_number_rounds(later_rounds, at, mine, rest) for at, (mine, rest) in enumerate(both, 1)]
 
 
 def _number_rounds(

@@ -229,7 +229,7 @@ def citation_of(name: str) -> str:
 
 
 def check_extra_fields(option: ExtraFields, *specs: str | None) -> None:
-    """Raise an error if ``--extra-fields`` is set and no source can do as it says.
+    """Raise an error if ``--extra-fields`` is set and has no effect on any source.
 
     Args:
         option: value of ``--extra-fields``.
@@ -254,7 +254,7 @@ def check_extra_fields(option: ExtraFields, *specs: str | None) -> None:
 
 
 def _handles_extra_fields(row: Declaration, option: ExtraFields) -> bool:
-    """Whether a source can do with unknown fields what ``--extra-fields`` (``option``) says."""
+    """Whether ``--extra-fields`` (``option``) has an effect on a kind of source."""
     return row.strict or (option == "keep" and row.keeps_fields)
 
 
@@ -334,14 +334,14 @@ def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
     return SOURCES.maker(spec)(split, options)  # of a plugin
 
 
-def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str) -> Source:
+def open_corpus(spec: str, split: str | None, options: ReadOptions, option_name: str) -> Source:
     """Open a source to read only its passages.
 
     Args:
         spec: ``kind:argument``.
         split: split of the source; None for its default.
         options: permissions.
-        option: option that named the source, for messages.
+        option_name: option that named the source, for messages.
 
     Raises:
         UsageError: no colon, nothing behind it, or an unknown kind.
@@ -350,11 +350,11 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
     name, _, argument = spec.partition(":")
     if not argument:
         raise UsageError(
-            f"{option} {spec!r}: expected KIND:ARGUMENT, such as corpus:FOLDER; see "
+            f"{option_name} {spec!r}: expected KIND:ARGUMENT, such as corpus:FOLDER; see "
             "`citeforge list sources`",
             code="bad-option",
         )
     if SOURCES.find(name) is None:
         error = with_broken_files(_unknown_source_error(spec))
-        raise UsageError(f"{option} {spec!r}: {error}", code=error.code)
+        raise UsageError(f"{option_name} {spec!r}: {error}", code=error.code)
     return open_source(spec, split, replace(options, passages_only=True))

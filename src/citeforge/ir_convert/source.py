@@ -141,7 +141,7 @@ class DuplicateFinder:
         self._runs: list[npt.NDArray[np.int64]] = []
 
     def add(self, ids: list[str]) -> bool:
-        """Add the hashes of a block of ids.
+        """Add the hashes of some ids; return whether the hash of one of them came before.
 
         Returns:
             Whether the hash of one of them came before.
@@ -185,7 +185,7 @@ class RowChecks:
     """
 
     def __init__(self, source: Source, noun: str = "passages") -> None:
-        """Start before the first batch.
+        """Prepare to check rows of a source, batch by batch: their ids, texts and repeats.
 
         Args:
             source: says what is skipped, and for errors the line of a row and names of fields.
@@ -198,7 +198,7 @@ class RowChecks:
         self._n_checked = 0
 
     def has_repeats(self, batch: pa.RecordBatch) -> bool:
-        """Note the ids of the next batch; tell once that an id came before, so rows are read again.
+        """Register the ids of the next batch; return True once, when the first id repeats.
 
         Raises:
             InputError: an id is empty.
@@ -210,25 +210,25 @@ class RowChecks:
         return self._repeats is None and self._finder.add(ids)
 
     def find_repeats(
-        self, rows: Iterable[pa.RecordBatch], same_rows: Iterable[pa.RecordBatch]
+        self, batches: Iterable[pa.RecordBatch], same_batches: Iterable[pa.RecordBatch]
     ) -> None:
-        """Find the rows that repeat an earlier one, to be left out.
+        """Find rows that repeat an earlier one, which :meth:`clean` then leaves out.
 
         Args:
-            rows: all rows, from the start.
-            same_rows: the same once more.
+            batches: all rows, from the start.
+            same_batches: the same once more.
 
         Raises:
             InputError: two rows with one id have different texts.
         """
         finder = DuplicateFinder()
-        for batch in rows:
+        for batch in batches:
             finder.add(batch["_id"].to_pylist())
         suspects = finder.suspects()
         firsts: dict[str, tuple[int, bytes]] = {}
         repeats: list[int] = []
         at = 0
-        for batch in same_rows:
+        for batch in same_batches:
             names: list[str] = batch["_id"].to_pylist()
             numbers = [row for row, name in enumerate(names) if hash(name) in suspects]
             texts = normalise_passages(

@@ -319,7 +319,7 @@ def _read_other_contexts(
         if name == context:
             continue
         items = ItemCollector(benchmark, name, submission.grammar, tools)
-        for row, answer in submission.answers_to(name, is_beside=True):
+        for row, answer in submission.answers_to(name, is_secondary=True):
             items.add(row, answer)
         beside[name] = items.inputs(submission.names)
     return beside

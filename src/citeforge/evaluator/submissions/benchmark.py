@@ -43,7 +43,7 @@ MOST_RUNS_HIDDEN = 5
 
 
 def short_hash(value: object) -> str:
-    """Write the first 16 characters of a hash, or of what a file has in its place."""
+    """Shorten a hash, or whatever a file names in its place, to 16 printable characters."""
     return f"{ascii(str(value)[:16])[1:-1]}…"
 
 
@@ -100,7 +100,7 @@ class Benchmark(Package):
 
     @property
     def known_hashes(self) -> tuple[str, ...]:
-        """Hashes that a submission may name: of this benchmark, its public half, or its whole.
+        """Hashes that a submission may name: of this package, its label-free half, or its whole.
 
         The half without labels shows the same contexts as the whole.
         """
@@ -199,7 +199,7 @@ class Benchmark(Package):
         return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_labelled)
 
     def _context_of_items(self, name: str) -> ContextTable:
-        """Read a context set from its items, for kinds of benchmark whose tables differ."""
+        """Build a context set from the benchmark's items, for kinds with tables of their own."""
         rows = [item.passages for item in self.items(name)]
         passages = [p for row in rows for p in row]
         return ContextTable(
@@ -222,7 +222,7 @@ class Benchmark(Package):
         root: dict[str, str] = {}  # entities and texts, each with one that it goes with
 
         def find(name: str) -> str:
-            """Find the text or entity that represents the cluster of a text or entity."""
+            """Find the representative of the cluster of a text or entity (union-find)."""
             while root.setdefault(name, name) != name:
                 name = root[name]
             return name
@@ -325,7 +325,7 @@ class LineIndex:
         return row
 
     def is_about(self, line: int, answer: SubmissionLine, context: str) -> bool:
-        """Whether a line is about a context set; a line about another one is checked, too.
+        """Whether a line answers a context set; lines of other sets are validated, too.
 
         So ``check`` and ``score`` have one verdict on a file.
 

@@ -58,13 +58,14 @@ class CitationRange:
             self._sizes[n_shown] += len(cited)
             self._farthest = max(self._farthest, *cited)
 
-    def warnings(self, what: str = "passages") -> list[Finding]:
-        """Warn of signs that the answers were made on another build of the benchmark."""
+    def warnings(self, cited_noun: str = "passages") -> list[Finding]:
+        """Warn if the citations suggest that another build of the benchmark was answered."""
         texts = []
         if self._n_beyond >= max(_FEWEST_ANSWERS, _SHARE_BEYOND * self._n_citing):
             texts.append(
-                f"{self._n_beyond:,} of {self._n_citing:,} answers with citations cite {what} that "
-                "this benchmark does not show: were they made on another build of it?"
+                f"{self._n_beyond:,} of {self._n_citing:,} answers with citations cite "
+                f"{cited_noun} that this benchmark does not show: were they made on another "
+                "build of it?"
             )
         wider = {size: n for size, n in self._sizes.items() if size > self._farthest}
         # Chance that citations spread over all passages would miss the last ones altogether.

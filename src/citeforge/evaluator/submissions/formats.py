@@ -187,11 +187,11 @@ class Format(Row):
         return False
 
     def list_alike(self, start: bytes) -> tuple[str, ...]:
-        """List the formats that a file's first bytes fit, if these may be several."""
+        """List the formats that first bytes fit where these do not tell them apart; else none."""
         return ()
 
     def origin(self, path: Path) -> Origin:
-        """Read the header of a file; a folder has none.
+        """Read the header of a file; empty for a folder, or without a header.
 
         Raises:
             InputError: the file cannot be read, or the header is wrong.
@@ -365,12 +365,12 @@ def detect(path: Path) -> str:
 
 
 def read_format_start(path: Path) -> bytes:
-    """Read the bytes that tell the format; none of folders, and of logs, which are archives."""
+    """Read a file's first bytes, to detect its format; empty for folders and ``.eval`` archives."""
     return b"" if path.is_dir() or path.suffix == ".eval" else read_start(path, START)
 
 
 def _is_csv(path: Path, start: bytes) -> bool:
-    """Whether a file is CSV, by its name; a pipe, by its first byte."""
+    """Whether a file is CSV, by its name or, for a pipe, by its first bytes."""
     if not is_pipe(path):
         return path.suffix == ".csv"
     return b"," in start and start.lstrip()[:1] not in (b"{", b"[")
@@ -384,7 +384,7 @@ class _OurNames(msgspec.Struct):
 
 
 def _has_our_names(line: bytes) -> bool:
-    """Whether a JSON line has the fields of citeforge's own format; true if it cannot be read."""
+    """Whether a JSON line has the fields of citeforge's own format; True if it is unreadable."""
     try:
         msgspec.json.decode(line, type=_OurNames)
     except msgspec.ValidationError:
@@ -395,7 +395,7 @@ def _has_our_names(line: bytes) -> bool:
 
 
 def format_of_file(path: Path, name: str) -> Format:
-    """Find the format that a file is read in; Attributed-IR's JSON Lines are citeforge's own.
+    """Find a file's format by name; Attributed-IR's JSON Lines are in citeforge's own format.
 
     Args:
         path: of the file.

@@ -188,7 +188,7 @@ class ItemCollector:
     def __init__(
         self, benchmark: Benchmark, context: str, grammar: Grammar, tools: ScoringTools
     ) -> None:
-        """Prepare to collect answers beside the passages that a context set shows.
+        """Prepare to collect answers together with the passages that a context set shows.
 
         Args:
             benchmark: what is answered.
@@ -219,14 +219,16 @@ class ItemCollector:
         self.runs.setdefault(answer.run, {})[row] = item
         return item
 
-    def inputs(self, names: tuple[str, ...], provided: ProvidedPassages | None = None) -> Inputs:
-        """Collect all stored answers as inputs of measures.
+    def inputs(
+        self, system_names: tuple[str, ...], provided: ProvidedPassages | None = None
+    ) -> Inputs:
+        """Build the measures' inputs from all stored answers.
 
         In ``strict`` there is one for every query; missing ones are empty, and score the worst
         value.
 
         Args:
-            names: what files of assessments may call the system.
+            system_names: what files of assessments may call the system.
             provided: the passages of all answers; None where these are the benchmark's.
         """
         if provided is not None:
@@ -238,7 +240,9 @@ class ItemCollector:
                 for run in runs
             ]
         items = [list(run.values()) for run in runs]
-        return Inputs(benchmark, items, self._grammar, benchmark.data_set, self._tools, names=names)
+        return Inputs(
+            benchmark, items, self._grammar, benchmark.data_set, self._tools, names=system_names
+        )
 
     def _fill(self, provided: ProvidedPassages) -> None:
         """Add the corpus text to own passages without text; remove docids whose text differs."""

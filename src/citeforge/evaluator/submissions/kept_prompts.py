@@ -16,14 +16,14 @@ class KeptPrompts:
     """
 
     def __init__(self, benchmark: Benchmark) -> None:
-        """Prepare to look for the passages of a benchmark in prompts."""
+        """Prepare to look for a benchmark's passages in the prompts stored with answers."""
         self._benchmark = benchmark
         self._items = cache(lambda context: list(benchmark.items(context)))
         self._n_shown = self._n_absent = 0
         self._first = ""
 
     def add(self, answer: SubmissionLine, context: str, row: int) -> None:
-        """Look for the passages of a query's context in the prompt that its line keeps."""
+        """Check whether the prompt stored with an answer contains its query's passages."""
         benchmark = self._benchmark
         is_frozen = context in benchmark.manifest.contexts and answer.passages is None
         if not answer.prompt or not is_frozen or benchmark.has_graphs:
@@ -38,7 +38,7 @@ class KeptPrompts:
                 self._first = f"query {answer.query_id}, passage {absent[0]}"
 
     def warnings(self) -> Iterator[Finding]:
-        """Warn of passages whose texts are not in the prompts."""
+        """Warn of shown passages whose texts are missing from the stored prompts."""
         if self._n_absent:
             yield Finding(
                 "text-mismatch",

@@ -52,7 +52,7 @@ def find_hashes(value: object) -> list[object]:
 
 
 def _fields(value: dict[str, Any]) -> dict[str, Any]:
-    """Get an object's fields; an attribute of OpenTelemetry becomes a field of its own name."""
+    """Get a JSON object's fields; an OpenTelemetry key-value attribute becomes one field."""
     name, content = value.get("key"), value.get("value")
     if not isinstance(name, str) or not isinstance(content, dict):
         return value
@@ -99,7 +99,7 @@ def claims_in_csv(path: Path) -> Claims:
 
 
 def claims_in_document(path: Path) -> Claims:
-    """Yield the benchmark hashes of each item in a JSON document; one beside the items is of all.
+    """Yield the benchmark hashes of each item in a JSON document, with those of the whole.
 
     Raises:
         InputError: the file cannot be read.

@@ -32,11 +32,11 @@ class _Key:
     text: bytes
     title: bytes = b""
 
-    def differs(self, own: "_Key | None") -> bool:
-        """Whether an answer's own passage differs in text or title from the corpus's passage."""
-        return own is not None and any(
+    def differs(self, other: "_Key | None") -> bool:
+        """Whether another passage's text or title differs where both have one; False for None."""
+        return other is not None and any(
             mine and theirs and mine != theirs
-            for mine, theirs in ((self.text, own.text), (self.title, own.title))
+            for mine, theirs in ((self.text, other.text), (self.title, other.title))
         )
 
 
@@ -49,7 +49,7 @@ class ProvidedPassages:
     """
 
     def __init__(self, benchmark: Benchmark, is_strict: bool = True) -> None:
-        """Prepare the count of passages that a submission provides itself.
+        """Prepare to count the passages that a submission brings itself.
 
         Args:
             benchmark: whose corpus knows ids, and whose judgements say what is relevant.
@@ -61,7 +61,7 @@ class ProvidedPassages:
         self._nameless = self._empty = 0
 
     def add(self, answer: SubmissionLine) -> None:
-        """Count the passages that an answer brings, and note those that the answer repeats."""
+        """Count the passages that an answer brings; record those that it repeats verbatim."""
         if not (passages := answer.passages):
             return
         output = f" {self._words(answer.output)} "
@@ -83,7 +83,7 @@ class ProvidedPassages:
         return normalise_answer(without_markers(text, marks))
 
     def docids(self, answer: SubmissionLine) -> list[str | None]:
-        """List an answer's docids; ``strict``: None if a relevant id has a different text."""
+        """List an answer's docids; in ``strict``, None for a relevant docid with another text."""
         passages = answer.passages or ()
         return [
             None if self._is_strict and key.differs(self._judged.get(key.name)) else passage.docid
@@ -103,8 +103,8 @@ class ProvidedPassages:
         return self._keys_in_corpus({key.name for key in self._passages})
 
     @cached_property
-    def _others(self) -> dict[_Key, int]:
-        """Counts of an answer's own passages whose text or title differs from the corpus."""
+    def _altered(self) -> dict[_Key, int]:
+        """Counts of answers' own passages whose text or title differs from the corpus."""
         return {k: n for k, n in self._passages.items() if k.differs(self._corpus_keys.get(k.name))}
 
     def _keys_in_corpus(self, names: set[str]) -> dict[str, _Key]:
@@ -119,16 +119,16 @@ class ProvidedPassages:
 
     def has_other_text(self, passage: Passage) -> bool:
         """Whether a passage has another text or title than the corpus has for its docid."""
-        if not self._is_strict or not self._others:
+        if not self._is_strict or not self._altered:
             return False
         own = OwnPassage(passage.text, passage.id, passage.title)
-        return _make_keys([own])[0] in self._others
+        return _make_keys([own])[0] in self._altered
 
     def why_unlabelled(self) -> str:
         """Explain why relevance of the passages is unknown; empty where it is known."""
         if not any(self._benchmark.relevant_ids):
             return self._benchmark.why_no_labels
-        if not any(k.name in self._corpus_keys and k not in self._others for k in self._passages):
+        if not any(k.name in self._corpus_keys and k not in self._altered for k in self._passages):
             return "no passage has a docid that the benchmark knows, so that none has a label"
         return ""
 
@@ -142,11 +142,11 @@ class ProvidedPassages:
                 f"{sum(unknown.values()):,} of {n_all:,} passages have docids that the benchmark "
                 f"does not know ({_list_docids(unknown)}): they count as not relevant",
             )
-        if self._others:
+        if self._altered:
             yield Finding(
                 "text-mismatch",
-                f"{sum(self._others.values()):,} of {n_all:,} passages have another text or title "
-                f"than the benchmark has for their docid ({_list_docids(self._others)}): "
+                f"{sum(self._altered.values()):,} of {n_all:,} passages have another text or title "
+                f"than the benchmark has for their docid ({_list_docids(self._altered)}): "
                 + (
                     "they count as unknown, and as not relevant"
                     if self._is_strict
@@ -169,7 +169,7 @@ class ProvidedPassages:
         queries = [
             query
             for key, names in self._repeated.items()
-            if key.name not in self._corpus_keys or key in self._others
+            if key.name not in self._corpus_keys or key in self._altered
             for query in names
         ]
         if queries:

@@ -17,11 +17,11 @@ class QueryFinder:
             self._by_text.setdefault(question_key(text), []).append(query)
 
     def knows(self, name: object) -> bool:
-        """Whether the benchmark has a query of this id, which may be a number."""
+        """Whether the benchmark has a query with this id (a text or a number)."""
         return type(name) in (str, int) and str(name) in self._known
 
-    def find_id(self, name: str | int | None, text: str) -> str:
-        """Find the id of a query by its own id, else by the text of its question.
+    def find_id(self, given_id: str | int | None, text: str) -> str:
+        """Find the id of a query by the id that is given, else by the text of its question.
 
         Questions are equal that differ in white space or Unicode's normal form alone. Of an unknown
         question the given id, or the question's start, is returned; it is refused later.
@@ -29,7 +29,7 @@ class QueryFinder:
         Raises:
             InputError: several queries ask the question.
         """
-        own = None if name is None else str(name)
+        own = None if given_id is None else str(given_id)
         if own is not None and own in self._known:
             return own
         queries = self._by_text.get(question_key(text), [])

@@ -129,7 +129,7 @@ class Submission:
 
     @property
     def grammar(self) -> Grammar:
-        """Citation grammar of the benchmark, with the format's own base where it has one."""
+        """Citation grammar of the benchmark, with the format's number of the first passage."""
         grammar, base = self.benchmark.grammar, self.format.base
         return grammar if base is None else replace(grammar, base=base)
 
@@ -161,7 +161,7 @@ class Submission:
             self._on_error(error)
 
     def _sets_of_header(self) -> list[str]:
-        """Read which frozen context sets the header names; none for own passages.
+        """Read which of the benchmark's context sets the header names.
 
         Raises:
             InputError: the header names a context set that the benchmark does not have.
@@ -225,7 +225,7 @@ class Submission:
         )
 
     def missing_warnings(self, n_missing: int) -> list[Finding]:
-        """Warn of missing answers, unless only some queries were asked or raw text is scored."""
+        """Warn of missing answers, unless ``--limit`` or ``reference`` leaves out queries."""
         if n_missing == 0 or self.asked is not None or self._is_raw:
             return []
         text = f"{count_text(n_missing, 'answer')} missing, with the worst value each"
@@ -384,19 +384,19 @@ class Submission:
         return lines
 
     def answers_to(
-        self, context: str, is_beside: bool = False
+        self, context: str, is_secondary: bool = False
     ) -> Iterator[tuple[int, SubmissionLine]]:
         """Yield (row of its query, answer) for every line that answers a context set.
 
         Args:
             context: name of the set.
-            is_beside: whether another set is scored, which lines without a name are of.
+            is_secondary: whether another set is scored, which lines without a name are of.
 
         Raises:
             InputError: an unknown or duplicate key, or there is no such line.
         """
         last = -1
-        for row, answer in self._own_answers_to(context, is_beside):
+        for row, answer in self._own_answers_to(context, is_secondary):
             last = max(last, answer.run)
             yield row, answer
         for one in self.more:
@@ -407,7 +407,7 @@ class Submission:
                 yield row, answer
 
     def _own_answers_to(
-        self, context: str, is_beside: bool
+        self, context: str, is_secondary: bool
     ) -> Iterator[tuple[int, SubmissionLine]]:
         """Yield (row of its query, answer) for the lines of this file alone.
 
@@ -415,10 +415,10 @@ class Submission:
             InputError: as :meth:`answers_to`.
         """
         index = LineIndex(self.path, self.benchmark)
-        is_empty, is_any = True, is_beside
+        is_empty, is_any = True, is_secondary
         for line, answer in self.answers():
             is_empty = False
-            if is_beside and answer.context != context:
+            if is_secondary and answer.context != context:
                 continue
             if index.is_about(line, answer, context):
                 is_any = True
@@ -457,7 +457,7 @@ class Submission:
         for line, answer in self.format.answers(self.path, self.benchmark, options, self._on_error):
             try:
                 self._require_size(line, answer)
-                self._place_by_header(line, answer)
+                self._set_context_by_header(line, answer)
             except InputError as error:
                 if self._on_error is None:
                     raise
@@ -476,7 +476,7 @@ class Submission:
         if len(text) * _MOST_BYTES > most and (size := len(text.encode())) > most:
             raise size_error(self.path, line, f"the answer to {printable(answer.query_id)}", size)
 
-    def _place_by_header(self, line: int, answer: SubmissionLine) -> None:
+    def _set_context_by_header(self, line: int, answer: SubmissionLine) -> None:
         """Set the context set of a line that names none, if the header names only one.
 
         Raises:

@@ -48,7 +48,7 @@ class Need(Enum):
 
 
 def no_judge() -> str:
-    """Write the reason that a measure requires ``--judge``, with all judges that can be named."""
+    """Write the error text for a measure without a judge; lists the values of ``--judge``."""
     return f"needs a judge: --judge {JUDGES.list_forms()}"
 
 
@@ -60,7 +60,7 @@ class UndeclaredError(CannotError):
     """A measure uses what its declaration does not name."""
 
     def __init__(self, need: Need) -> None:
-        """Make the error for something that ``needs`` lack."""
+        """Make the error for a measure that uses an input it does not declare in ``needs``."""
         super().__init__(
             f"its declaration lacks {need} in `needs` (docs/extend.md)", code="broken-plugin"
         )
@@ -70,7 +70,7 @@ class Withheld:
     """Stands for what a measure does not declare; each use of it is an error."""
 
     def __init__(self, need: Need) -> None:
-        """Stand for what this need would bring."""
+        """Make a placeholder for an undeclared input; any use of it raises an error."""
         self._need = need
 
     def _refuse(self, *args: object) -> NoReturn:
@@ -126,7 +126,7 @@ class ScoringTools:
         return self.segmenter
 
     def wording(self, name: str) -> str:
-        """Get a text of a paper's authors from the file of wordings that the user named.
+        """Get a text by a paper's authors, such as a prompt, from the ``--wordings`` file.
 
         Raises:
             CannotError: no file is named, or it lacks the text.
@@ -174,7 +174,7 @@ class _Wordings(RootModel[dict[str, str]]):
 
 @cache
 def read_wordings(path: Path) -> dict[str, str]:
-    """Read texts of papers' authors, by name, from a YAML file; each file is read once.
+    """Read texts by papers' authors from a YAML file, by name; each file is read once.
 
     Raises:
         InputError: it is not a mapping of names to texts.

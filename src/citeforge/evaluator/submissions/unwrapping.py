@@ -72,7 +72,7 @@ class _Prompt:
 
 
 def _squeeze(text: str) -> str:
-    """Remove white space and characters without width."""
+    """Remove white space and zero-width characters."""
     return "".join(without_invisible(text).split())
 
 
@@ -130,7 +130,7 @@ class EchoFinder:
         return dict(rows_of(self.benchmark.queries, "_id", "text"))
 
     def _find_prompt(self, answer: SubmissionLine) -> _Prompt | None:
-        """Get the benchmark's prompt for an answer; None where it was shown something else."""
+        """Get the benchmark's prompt for an answer; None if it is about other passages."""
         contexts = list(self.benchmark.manifest.contexts)
         default = contexts[0] if len(contexts) == 1 else FULL
         context = answer.context or default
@@ -150,7 +150,7 @@ class EchoFinder:
 
 
 def _spaced(text: str) -> str:
-    """Write a text with single spaces in place of white space."""
+    """Replace each run of white space in a text by one space."""
     return " ".join(text.split())
 
 
@@ -253,7 +253,7 @@ class Unwrapper:
         first = _find_last(parts.answer, said) if answer.spans or answer.logprobs else -1
 
         def move(start: int, end: int) -> tuple[int, int] | None:
-            """Convert a span of the output to one of the answer; None if the answer has none."""
+            """Convert a span of the output to one of the answer; None if it was removed."""
             span = parts.move_span(start - begin, end - begin) if first >= 0 else None
             if span is None or span[1] < first or span[0] > first + len(said):
                 return None

@@ -117,7 +117,7 @@ def read_markup(report: str, urls: Sequence[str] = ()) -> Markup:
 
 
 def _merge_in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
-    """Merge mentions that share round brackets into one, brackets included."""
+    """Merge citations that share round brackets into one, brackets included."""
     grouped: list[Mention] = []
     at = 0
     while at < len(mentions):
@@ -175,7 +175,7 @@ def _find_urls(text: str) -> Iterator[str]:
 
 
 def _make_mention(match: re.Match[str], references: Mapping[int, str]) -> Mention | None:
-    """Turn a matched link, URL or mark ``[7†…]`` into a mention; None for code and images."""
+    """Turn a matched link, URL or mark ``[7†…]`` into a citation; None for code and images."""
     start, end = match.span()
     if match["dagger"]:
         return Mention(start, end, (_page_key(int(match["dagger"]), references),))
