@@ -50,7 +50,7 @@ class Kind(ABC):
 
     @property
     def help(self) -> str:
-        """Description of this benchmark kind in one line."""
+        """One-line description of this benchmark kind."""
         return self.facts.about
 
     @abstractmethod

@@ -10,7 +10,7 @@ import pytest
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import detect
-from citeforge.plugins.responses.values import nested
+from citeforge.plugins.responses.values import unflatten
 from citeforge.schemas.submission import SubmissionLine
 from conftest import refused, write_jsonl
 from scoring import iter_answers
@@ -159,7 +159,7 @@ def test_what_a_trace_lacks_is_named(
 
 def test_names_with_dots_are_objects_and_lists() -> None:
     flat = {"a.b": 1, "a.l.1": "y", "a.l.0": "x", "a.b.c": 2, "d": [{"e.f": 3}], "g": {"h.i": 4}}
-    assert nested(flat) == {
+    assert unflatten(flat) == {
         "a": {"b": {"value": 1, "c": 2}, "l": ["x", "y"]}, "d": [{"e": {"f": 3}}],
         "g": {"h": {"i": 4}},
     }  # fmt: skip

@@ -49,7 +49,7 @@ class Audited(Displayed):
     stale: list[tuple[str, str, str]]
 
     def _headline(self) -> str:
-        """Count checks and flaws in one line."""
+        """Write the numbers of an audit's checks and flaws in one line."""
         n_flaws = sum(map(len, self.result.flaws.values()))
         return f"audit: {checks_made(self.result.checks)}, {n_flaws:,} flaws"
 

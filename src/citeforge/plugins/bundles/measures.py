@@ -105,9 +105,9 @@ class CellAnswers(SharedResults):
         """Number of runs, and number of queries."""
         return len(self.runs), len(self.benchmark.query_ids)
 
-    def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:
+    def answer(self, condition: str, run: int, row: int) -> CellAnswer | None:
         """Get a query's answer under a condition; MISSING (``strict``) or None without one."""
-        answer = self.by_cell.get(cell, {}).get((run, row))
+        answer = self.by_cell.get(condition, {}).get((run, row))
         return answer or (MISSING if self.protocol == "strict" else None)
 
     def column(self, value: Callable[[int, int], float]) -> Floats:
@@ -140,19 +140,19 @@ class Refusals:
 
 
 @per_submission("deflection", reads="bundle", needs=(Need.JUDGE_IF_ANY,), source="ours")
-def refusals(cells: CellAnswers) -> Refusals:
+def refusals(answers: CellAnswers) -> Refusals:
     """Find refusals among the answers with all, some and none of the relevant passages shown.
 
     Raises:
         CannotError: a judge is to detect refusals, and there is none, or it failed.
     """
-    refused = _refusal_detector(cells)
-    some = cells.tables[design.PARTIAL].relevant
+    refused = _refusal_detector(answers)
+    some = answers.tables[design.PARTIAL].relevant
     # A missing answer counts as wrong in both cells.
     return Refusals(
-        right=cells.column(lambda run, row: refused(design.RELATED, run, row, False)),
-        wrong=cells.column(lambda run, row: refused(design.ANSWERABLE, run, row, True)),
-        partial=cells.column(
+        right=answers.column(lambda run, row: refused(design.RELATED, run, row, False)),
+        wrong=answers.column(lambda run, row: refused(design.ANSWERABLE, run, row, True)),
+        partial=answers.column(
             lambda run, row: refused(design.PARTIAL, run, row, True) if some[row] else math.nan
         ),
     )
@@ -164,19 +164,19 @@ def _ratio_of_sums(numerator: Floats, denominator: Floats) -> Sample:
     return ratio_sample(np.where(np.isnan(sums).any(axis=-1, keepdims=True), 0.0, sums))
 
 
-def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
+def _refusal_detector(answers: CellAnswers) -> Callable[[str, int, int, bool], float]:
     """Make the function that decides whether the answer to a query in a condition is a refusal.
 
     Returns:
         Function of (cell, run, row of the query, value of a missing answer): 1 for a refusal, 0 for
         none, NaN where the answer is not known.
     """
-    detector = cells.bundle.refusals or JUDGE
-    judged = _judge_refusals(cells) if detector == JUDGE else {}
+    detector = answers.bundle.refusals or JUDGE
+    judged = _judge_refusals(answers) if detector == JUDGE else {}
 
-    def refused(cell: str, run: int, row: int, if_missing: bool) -> float:
+    def refused(condition: str, run: int, row: int, if_missing: bool) -> float:
         """Whether an answer is a refusal (0 or 1); ``if_missing`` (or NaN) for a missing one."""
-        answer = cells.answer(cell, run, row)
+        answer = answers.answer(condition, run, row)
         if answer is None:
             return math.nan
         if answer.is_missing:
@@ -188,10 +188,10 @@ def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], flo
     return refused
 
 
-def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
+def _judge_refusals(answers: CellAnswers) -> dict[str, bool]:
     """Ask the judge which answers are refusals: map each answer's text to its verdict."""
-    judge = cells.tools.get_judge()
-    texts = dict.fromkeys(a.text for cell in cells.by_cell.values() for a in cell.values())
+    judge = answers.tools.get_judge()
+    texts = dict.fromkeys(a.text for cell in answers.by_cell.values() for a in cell.values())
     decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
     verdicts = {p.premise: d.entailed for p, d in decisions.items() if isinstance(d, Verdict)}
     if len(verdicts) < len(texts):
@@ -204,46 +204,46 @@ class Evidence:
     """Positions, per query, of evidence and decoy among the passages; normalised gold answers.
 
     Attributes:
-        cells: the answers.
+        answers: the answers.
         target: position of the evidence that the cell ``removed`` lacks.
         decoy: position of the passage that the words of the evidence were put into.
         gold: gold short answers.
     """
 
-    cells: CellAnswers
+    answers: CellAnswers
     target: Sequence[int | None]
     decoy: Sequence[int | None]
     gold: Sequence[Sequence[str]]
 
 
 @per_submission("faithfulness", reads="bundle", source="Wallat et al. 2025, section 5")
-def evidence(cells: CellAnswers) -> Evidence:
+def evidence(answers: CellAnswers) -> Evidence:
     """Find, per query, the positions of evidence and decoy passages, and the gold answers.
 
     The cells ``removed`` and ``decoy`` differ from ``original`` at the position looked for.
     """
     ids = [
-        [cells.tables[c].ids_of(row) for c in design.FAITHFULNESS]
-        for row in range(len(cells.benchmark.query_ids))
+        [answers.tables[c].ids_of(row) for c in design.FAITHFULNESS]
+        for row in range(len(answers.benchmark.query_ids))
     ]
     return Evidence(
-        cells,
+        answers,
         [design.first_difference(before, without) for before, without, _ in ids],
         [design.first_difference(before, decoyed) for before, _, decoyed in ids],
-        _gold_answers(cells),
+        _gold_answers(answers),
     )
 
 
 def evidence_cited_share(evidence: Evidence) -> Sample:
     """Compute the share of answers that cite the evidence where it is shown."""
-    cells, target = evidence.cells, evidence.target
+    answers, target = evidence.answers, evidence.target
 
     def cites(run: int, row: int) -> float:
         """Whether the answer with the evidence shown cites it (0 or 1); NaN if it is missing."""
-        answer = cells.answer(design.ORIGINAL, run, row)
+        answer = answers.answer(design.ORIGINAL, run, row)
         return math.nan if answer is None else float(target[row] in answer.cited)
 
-    return mean_sample(cells.column(cites))
+    return mean_sample(answers.column(cites))
 
 
 def _among_citing(evidence: Evidence, context: str, holds: Holds, if_missing: bool) -> Sample:
@@ -258,16 +258,16 @@ def _among_citing(evidence: Evidence, context: str, holds: Holds, if_missing: bo
         holds: tests one answer there.
         if_missing: what counts for a missing one.
     """
-    cells, target = evidence.cells, evidence.target
+    answers, target = evidence.answers, evidence.target
 
     def outcome(run: int, row: int) -> float:
         """Test the changed condition's answer (0 or 1); NaN if the original cites no evidence."""
-        before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(context, run, row)
+        before, after = answers.answer(design.ORIGINAL, run, row), answers.answer(context, run, row)
         if before is None or after is None or target[row] not in before.cited:
             return math.nan
         return float(if_missing if after.is_missing else holds(before, after, row))
 
-    return mean_sample(cells.column(outcome))
+    return mean_sample(answers.column(outcome))
 
 
 def citation_moved_share(evidence: Evidence) -> Sample:
@@ -297,11 +297,11 @@ def decoy_cited_share(evidence: Evidence) -> Sample:
     )
 
 
-def _gold_answers(cells: CellAnswers) -> list[list[str]]:
+def _gold_answers(answers: CellAnswers) -> list[list[str]]:
     """List the gold short answers of each query."""
     from citeforge.package.package import short_answers
 
-    b = cells.benchmark
+    b = answers.benchmark
     return short_answers(b.queries, b.mappings[RELEVANT], b.gold)
 
 
@@ -317,26 +317,26 @@ def _says_the_same(before: CellAnswer, after: CellAnswer, gold: Sequence[str]) -
     "position", reads="bundle", higher_is_better=None,
     source="after Liu et al. 2024 (lost in the middle)",
 )  # fmt: skip
-def position_rates(cells: CellAnswers) -> Floats:
+def position_rates(answers: CellAnswers) -> Floats:
     """Compute how often each prompt position is cited: array (positions, runs, queries)."""
-    k = cells.bundle.k
+    k = answers.bundle.k
 
     def rate(position: int) -> Floats:
         """Compute how often answers cite a prompt position: array (runs, queries)."""
 
         def cited_share(run: int, row: int) -> float:
             """Compute the share of a query's rotations that cite it; NaN if one is missing."""
-            answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
-            present = [a for a in answers if a is not None and not a.is_missing]
+            rotated = [answers.answer(design.rotation_name(s), run, row) for s in range(k)]
+            present = [a for a in rotated if a is not None and not a.is_missing]
             # With a missing rotation, not every passage would have been at the position once.
             return sum(position in a.cited for a in present) / k if len(present) == k else math.nan
 
-        return cells.column(cited_share)
+        return answers.column(cited_share)
 
     return np.stack([rate(position) for position in range(k)])
 
 
-def place_samples(rates: Floats) -> list[Sample]:
+def position_samples(rates: Floats) -> list[Sample]:
     """Make a sample per prompt position: how often answers cite it."""
     return [replace(mean_sample(rate), place=f"{at + 1}") for at, rate in enumerate(rates)]
 
@@ -434,7 +434,8 @@ MEASURES = (
     position_rates.measure("Pos.Ends", "cited at the ends minus in the middle", low=-1,
         sample=lambda rates: _tested_mean(_ends_gap(rates)),
         formula="mean c of first and last place − mean c of the others; needs k ≥ 3"),
-    position_rates.measure("Pos.Cited", "share of passages cited at a place", sample=place_samples,
+    position_rates.measure("Pos.Cited", "share of passages cited at a place",
+        sample=position_samples,
         formula="`c(p)`, one row a place"),
     position_rates.measure("Pos.Queries",
         "queries at which the 95 % interval of Pos.Early is 5 points to either side",

@@ -18,8 +18,8 @@ _SLIP_PROBABILITY = 0.15
 """Probability that an answer does not follow the habit of its system."""
 Answer = tuple[str, set[int]]
 """Text of an answer, and the positions that it cites."""
-Cells = dict[str, ContextTable]
-Habit = Callable[[Cells, str, int, Random], Answer]
+Tables = dict[str, ContextTable]
+Habit = Callable[[Tables, str, int, Random], Answer]
 """(all cells, the one that is shown, row of the query, random numbers) to an answer."""
 
 
@@ -52,72 +52,76 @@ def _answer_cells(
         raise UsageError(
             f"{name} answers bundles: citeforge build {family} --benchmark DIR", code="wrong-kind"
         )
-    cells = {c: benchmark.context(c) for c in design.parse_bundle(benchmark.manifest).cells}
+    tables = {c: benchmark.context(c) for c in design.parse_bundle(benchmark.manifest).cells}
     base = benchmark.grammar.base
     for context in contexts:
         for run in range(runs):
             for row, query in enumerate(benchmark.query_ids):
                 rng = generator(seed, "control of bundle", name, context, query, run)
-                text, cited = habit(cells, context, row, rng)
+                text, cited = habit(tables, context, row, rng)
                 marks = "".join(f"[{base + p}]" for p in sorted(cited))
                 output = f"{text} {marks}".strip()
                 yield {"query_id": query, "output": output, "context": context, "run": run}
 
 
 def _refuse(
-    cells: Cells, cell: str, row: int, rng: Random, *, chances: tuple[float, ...]
+    tables: Tables, context: str, row: int, rng: Random, *, chances: tuple[float, ...]
 ) -> Answer:
     """Answer with the first relevant passage cited, or refuse with the condition's probability.
 
     Args:
-        cells: context sets by name.
-        cell: name of the one that is shown.
+        tables: context sets by name.
+        context: name of the one that is shown.
         row: row of the query.
         rng: random numbers.
-        chances: probability of a refusal in each cell, in the order of the design.
+        chances: probability of a refusal in each context, in the order of the design.
     """
-    if rng.random() < chances[design.DEFLECTION.index(cell)]:
+    if rng.random() < chances[design.DEFLECTION.index(context)]:
         return _REFUSAL, set()
-    relevant = sorted(cells[cell].relevant[row])
-    return _ANSWER, {relevant[0] if relevant else rng.randrange(cells[cell].sizes[row])}
+    relevant = sorted(tables[context].relevant[row])
+    return _ANSWER, {relevant[0] if relevant else rng.randrange(tables[context].sizes[row])}
 
 
-def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithful: bool) -> Answer:
+def _cite_evidence(
+    tables: Tables, context: str, row: int, rng: Random, *, is_faithful: bool
+) -> Answer:
     """Write a control answer that depends on the evidence (``is_faithful``) or only seems to.
 
     Args:
-        cells: context sets by name.
-        cell: name of the one that is shown.
+        tables: context sets by name.
+        context: name of the one that is shown.
         row: row of the query.
         rng: random numbers.
         is_faithful: whether answers depend on the evidence.
     """
-    before, without, decoyed = (cells[c].ids_of(row) for c in design.FAITHFULNESS)
+    before, without, decoyed = (tables[c].ids_of(row) for c in design.FAITHFULNESS)
     target = design.first_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])
     slips = rng.random() < _SLIP_PROBABILITY
-    if cell == design.REMOVED and (slips or is_faithful):
+    if context == design.REMOVED and (slips or is_faithful):
         return _REFUSAL, set()
     if slips:
         return _ANSWER, {other}
-    if is_faithful or cell == design.ORIGINAL:
+    if is_faithful or context == design.ORIGINAL:
         return _ANSWER, {target}
     # It knows the answer, and cites a passage that seems to support it.
     guess = target if rng.random() < 0.5 else other
-    return _ANSWER, {design.first_difference(before, decoyed) if cell == design.DECOY else guess}
+    return _ANSWER, {design.first_difference(before, decoyed) if context == design.DECOY else guess}
 
 
-def _cite_by_position(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
+def _cite_by_position(
+    tables: Tables, context: str, row: int, rng: Random, *, fall: float
+) -> Answer:
     """Write a control answer with random citations: relevant passages more, later ones less.
 
     Args:
-        cells: context sets by name.
-        cell: name of the one that is shown.
+        tables: context sets by name.
+        context: name of the one that is shown.
         row: row of the query.
         rng: random numbers.
         fall: share of the probability that is lost from the first position to the last.
     """
-    table = cells[cell]
+    table = tables[context]
     size = table.sizes[row]
     chances = [_CITES[p in table.relevant[row]] * (1 - fall * p / (size - 1)) for p in range(size)]
     return _ANSWER, {p for p, chance in enumerate(chances) if rng.random() < chance}

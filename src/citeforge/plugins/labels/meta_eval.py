@@ -276,7 +276,7 @@ def _class_name(supported: bool, contradicted: bool) -> str:
 
 
 def _class_quality(pairs: Sequence[tuple[Hashable, Hashable]], name: Hashable) -> ClassQuality:
-    """Compute the judge's precision, recall and F1 on one class.
+    """Compute a judge's precision, recall and F1 on one class of human labels.
 
     Args:
         pairs: (class that people name, class that the judge names) of each statement.

@@ -85,12 +85,12 @@ class Desk:
 
     @property
     def title(self) -> str:
-        """Title of the page."""
+        """Title of the Space's page."""
         return self._all.title or "Leaderboard"
 
     @property
     def boards(self) -> list[str]:
-        """Names of the boards."""
+        """Names of the leaderboard's boards, one per benchmark."""
         return list(self._boards)
 
     @property

@@ -62,14 +62,16 @@ class View:
         """List each system's score and rank on a measure; None without a comparable score."""
         return self.report.by_measure.get(measure, [None] * len(self.files))
 
-    def list_hardest_queries(self, at: int, queries: Collection[str]) -> list[tuple[str, float]]:
+    def list_hardest_queries(
+        self, position: int, queries: Collection[str]
+    ) -> list[tuple[str, float]]:
         """List the 20 worst queries of a system by a ranking's main measure: (query id, value).
 
         Args:
-            at: position of the system.
+            position: position of the system.
             queries: ids of the queries that may be listed.
         """
-        file = self.files[at]
+        file = self.files[position]
         score = next((m for m in file.measures if m.name == self.main), None)
         if score is None:
             return []

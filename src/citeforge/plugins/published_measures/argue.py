@@ -43,7 +43,7 @@ from citeforge.plugins.published_measures.questions import (
     need_pair,
     sign_questions,
 )
-from citeforge.plugins.trec.assessments import labels_signature, load_assessments
+from citeforge.plugins.trec.assessments import load_assessments, sign_labels
 from citeforge.plugins.trec.support import split_sentences
 
 Outcome = float | None
@@ -102,7 +102,7 @@ class ReportScores:
 def _make_signature_option(tools: ScoringTools, protocol: str) -> str | None:
     """Write the score signature's option: hashes of nugget files and of judge prompts."""
     questions = sign_questions(ABSENCE, NEED)(tools, protocol)
-    return " ".join(filter(None, (labels_signature(tools, protocol), questions))) or None
+    return " ".join(filter(None, (sign_labels(tools, protocol), questions))) or None
 
 
 @per_answer(

@@ -73,7 +73,7 @@ def _has_gold(answer: Answer) -> bool:
 
 
 def _has_short_answers(answer: Answer) -> bool:
-    """Whether an answer has a short answer to each sub-question, or all of a gold list."""
+    """Whether an answer has a short answer to each sub-question, and all of a gold list."""
     strict = answer.submission.protocol == "strict"
     listed = score_list(answer, answer.gold.answer_lists)
     return all(find_answers(answer.text, answer.gold.qa_pairs, strict=strict)) and (

@@ -61,7 +61,7 @@ class CitationGrades:
 
     @property
     def f1(self) -> Value:
-        """Harmonic mean of recall and precision."""
+        """Harmonic mean of an answer's citation recall and precision."""
         return Value.harmonic(self.recall, self.precision)
 
 

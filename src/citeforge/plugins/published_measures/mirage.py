@@ -63,7 +63,7 @@ def outcomes(answers: Answers) -> ByAnswer[Outcome]:
             short answers.
     """
     oracle = _find_oracle(answers)
-    base, right = _by_key(answers.beside[CLOSED_BOOK]), _by_key(answers.beside[oracle])
+    base, right = _make_lookup(answers.beside[CLOSED_BOOK]), _make_lookup(answers.beside[oracle])
     b = answers.benchmark
     golds = short_answers(b.queries, b.mappings[RELEVANT], b.gold)
     if not any(golds):
@@ -113,7 +113,7 @@ def _find_oracle(answers: Answers) -> str:
     return found[0]
 
 
-def _by_key(answers: Answers) -> Callable[[AnswerKey], Answer | None]:
+def _make_lookup(answers: Answers) -> Callable[[AnswerKey], Answer | None]:
     """Make the function that finds an answer by run and query (of the only run, if one)."""
     by_key = {answer.key: answer for answer in answers}
     only = len(answers.runs) == 1
@@ -131,24 +131,24 @@ def _is_right_by_authors(answer: Answer, gold: list[str]) -> bool:
     return any(text.lower() in output for text in gold)
 
 
-def _vulnerable(o: Outcome) -> float:
+def _vulnerable(outcome: Outcome) -> float:
     """Whether a query is answered right with relevant passages alone, wrong with noise."""
-    return float(o.is_missing or (o.oracle and not o.mixed))
+    return float(outcome.is_missing or (outcome.oracle and not outcome.mixed))
 
 
-def _acceptable(o: Outcome) -> float:
+def _acceptable(outcome: Outcome) -> float:
     """Whether a query is answered right with noise, and with relevant passages alone."""
-    return float(not o.is_missing and o.oracle and o.mixed)
+    return float(not outcome.is_missing and outcome.oracle and outcome.mixed)
 
 
-def _insensitive(o: Outcome) -> float:
+def _insensitive(outcome: Outcome) -> float:
     """Whether a query is answered wrong without passages, and with relevant ones alone."""
-    return float(o.is_missing or not (o.oracle or o.base))
+    return float(outcome.is_missing or not (outcome.oracle or outcome.base))
 
 
-def _misread(o: Outcome) -> float:
+def _misread(outcome: Outcome) -> float:
     """Whether a query is answered right without passages, wrong with relevant ones alone."""
-    return float(o.is_missing or (o.base and not o.oracle))
+    return float(outcome.is_missing or (outcome.base and not outcome.oracle))
 
 
 MEASURES = (

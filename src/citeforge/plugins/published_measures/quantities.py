@@ -81,9 +81,9 @@ def read_quantities(text: str, *, only_sure: bool) -> list[Quantity]:
     ]
 
 
-def _find_units(main: list[str | Token], at: int) -> frozenset[str]:
+def _find_units(tokens: list[str | Token], position: int) -> frozenset[str]:
     """Get the units of measurement that the token at a position may name; empty if none."""
-    word = main[at] if at < len(main) else None
+    word = tokens[position] if position < len(tokens) else None
     return _load_units().get(word, frozenset()) if isinstance(word, str) else frozenset()
 
 

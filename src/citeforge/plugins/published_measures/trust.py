@@ -314,7 +314,7 @@ class F1Sample(Sample):
     shares: tuple[float, ...] = (1.0,)
 
     def combine(self, sums: Floats) -> Floats:
-        """Compute the weighted average of F1s from sums: (sum, number) of each of its means."""
+        """Compute the weighted average of several F1s from the sums and counts of their means."""
         pairs = sums.reshape(*sums.shape[:-1], -1, 2, 2)
         means = np.nan_to_num(ratio(pairs[..., 0], pairs[..., 1]))
         f1s: Floats = np.nan_to_num(harmonic(means[..., 0], means[..., 1]))

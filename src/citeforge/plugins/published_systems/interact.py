@@ -134,7 +134,7 @@ class Action:
 
     @property
     def numbers(self) -> list[int]:
-        """Document numbers in brackets, such as ``[2]``, in order, each once."""
+        """Distinct document numbers in the model's step, such as ``[2]``, in order."""
         return [int(n) for n in dict.fromkeys(_NUMBER.findall(self.text))]
 
 

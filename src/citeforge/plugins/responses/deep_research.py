@@ -29,13 +29,13 @@ class ReportFormat(Format):
     with_verdicts: bool = False
 
     def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
-        """Yield the reports of a file; a wrong line ends the reading."""
+        """Yield the reports of a file in DeepResearch Bench's layout; a wrong line is an error."""
         from citeforge.plugins.responses.research_files import read_reports
 
         return read_reports(path, benchmark, self.with_facts, self.with_verdicts)
 
     def looks_like(self, path: Path, start: bytes) -> bool:
-        """Whether a file's first line looks like a report without facts, by its first bytes."""
+        """Whether a file's first bytes look like a DeepResearch Bench report without facts."""
         line = start.lstrip().partition(b"\n")[0]
         names = _ARTICLE.search(line) is not None and b'"id"' in line
         is_report = line.startswith(b"{") and names and not OUTPUT.search(line)

@@ -9,7 +9,7 @@ from typing import Any
 from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
 from citeforge.plugins.responses.layout import Layout, declarations, layouts
 from citeforge.plugins.responses.records import errors_at
-from citeforge.plugins.responses.values import Node, nested
+from citeforge.plugins.responses.values import Node, unflatten
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import HEADER
 
@@ -18,25 +18,25 @@ _LARGEST_FIRST = 1 << 20
 """Bytes of a file that is not in lines, in which its first response is looked for."""
 
 
-def find_layout(row: Node, among: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
-    """Find the first of some layouts that fits a line, and the response in the line; else None."""
+def find_layout(row: Node, candidates: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
+    """Find the first layout that fits a line: (layout, tool's response in the line), or None."""
     bodies = _possible_bodies(row)
-    return next(((lay, body) for lay in among for body in bodies if lay.matches(body)), None)
+    return next(((lay, body) for lay in candidates for body in bodies if lay.matches(body)), None)
 
 
 def find_body(row: Node) -> Node:
-    """Guess the response in a line of an unknown layout: the first object that may be one."""
+    """Guess which object in a line is the tool's response, where no layout fits the line."""
     return _possible_bodies(row)[0]
 
 
 def _possible_bodies(row: Node) -> list[Node]:
-    """List the objects in a line that may be a response, the line itself last."""
+    """List the objects in a line that may be the tool's response, the line itself last."""
     nodes = (node for path in declarations().line.bodies for node in row.each(path))
     return [node for node in nodes if isinstance(node.value, dict)]
 
 
 def require_whole(row: Node) -> None:
-    """Raise an error if a line is a chunk of a stream, or has a list of chunks.
+    """Raise an error if a line has chunks of a streamed response, not a whole one.
 
     Args:
         row: a line of a file of responses.
@@ -57,7 +57,7 @@ def require_whole(row: Node) -> None:
 
 
 def looks_like(form: str, path: Path, start: bytes) -> bool:
-    """Whether a file's first line shows that it is in a named format, such as ``openai``.
+    """Whether a file's first line is in the named format of a tool, such as ``openai``.
 
     Raises:
         InputError: responses of any tool, but not one per line.
@@ -67,7 +67,7 @@ def looks_like(form: str, path: Path, start: bytes) -> bool:
 
 @lru_cache(maxsize=4)
 def _recognise(path: Path, start: bytes) -> str | None:
-    """Get the name of the tool format that a file's first line fits; None if it fits none.
+    """Detect the format of a file of tool responses by its first line: its name, or None.
 
     Args:
         path: the file.
@@ -102,12 +102,12 @@ def _recognise(path: Path, start: bytes) -> str | None:
 
 
 def read_row(row: dict[str, Any]) -> Node:
-    """Wrap a line's fields as a node; dotted names, as in data frames, become nested objects."""
-    return Node(nested(row) if any("." in name for name in row) else row)
+    """Wrap a line's fields as a JSON node; dotted names become nested objects."""
+    return Node(unflatten(row) if any("." in name for name in row) else row)
 
 
 def _first_value(path: Path, is_array: bool) -> Any:
-    """Parse a file's first JSON value, of an array the first item; None if it is no JSON."""
+    """Parse a file's first JSON value (of an array its first item); None if it is no JSON."""
     with open_bytes(path) as file, read_errors(path):
         text = file.read(_LARGEST_FIRST).decode(errors="replace").lstrip()
     try:
@@ -117,7 +117,7 @@ def _first_value(path: Path, is_array: bool) -> Any:
 
 
 def _first_items(node: Node) -> Iterator[tuple[str, Node]]:
-    """Yield (path in jq's notation, first item) of each list in an object or objects in it."""
+    """Yield (path as jq writes it, first item) of each list inside a JSON object."""
     for inner in node.each("%"):
         if isinstance(inner.value, list):
             yield from ((f".{inner.json_path}[]", item) for item in inner.items()[:1])
@@ -126,7 +126,7 @@ def _first_items(node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _require_lines(path: Path, values: Iterable[tuple[str, Node]]) -> None:
-    """Raise an error if a value that is no line of a file is a tool's response.
+    """Raise an error if JSON values that are not lines of their own are tool responses.
 
     Args:
         path: file.

@@ -57,7 +57,7 @@ class ReportsCounts(ByAnswer[ReportCounts]):
     """Counts of all reports."""
 
     def accuracy(self) -> Sample:
-        """Compute the mean share of supported pairs of a report."""
+        """Compute the mean share of a report's statement–URL pairs that are supported."""
         return self.mean(lambda report: report.supported / (report.n_pairs or 1))
 
 
@@ -65,7 +65,7 @@ class PooledCounts(ReportsCounts):
     """Counts of all reports that cite, whose pairs are pooled as in the paper's code."""
 
     def accuracy(self) -> Sample:
-        """Compute the share of supported pairs among all pairs."""
+        """Compute the share of all reports' statement–URL pairs that are supported."""
         return self.ratio(lambda report: (report.supported.low, report.n_pairs))
 
 
@@ -75,9 +75,9 @@ class PooledCounts(ReportsCounts):
     reads_labels=False,
 )  # fmt: skip
 def reports(answers: Answers) -> ReportsCounts:
-    """Count the supported and unread statement–URL pairs of each report, asking the judge once."""
+    """Count each report's statement–URL pairs: all, supported and unread ones."""
     outcomes = _find_outcomes(answers, strict=True)
-    if not _are_facts_brought(answers):
+    if not _have_given_pairs(answers):
         answers.require_passages()
     counts = {key: _count_outcomes(some, strict=True) for key, some in outcomes.items()}
     return ReportsCounts(counts, answers.shape)
@@ -85,19 +85,19 @@ def reports(answers: Answers) -> ReportsCounts:
 
 @reports.reference
 def reference_reports(answers: Answers) -> ReportsCounts:
-    """Count the pairs of each report that cites, without unread ones."""
+    """Count the statement–URL pairs of each report that cites, without unread pages."""
     outcomes = _find_outcomes(answers, strict=False)
     counts = {key: _count_outcomes(some, strict=False) for key, some in outcomes.items() if some}
     return PooledCounts(counts, answers.shape)
 
 
-def _are_facts_brought(answers: Answers) -> bool:
-    """Whether the submission's file already contains statement–URL pairs for all reports."""
+def _have_given_pairs(answers: Answers) -> bool:
+    """Whether a submission lists the statement–URL pairs of all its reports itself."""
     return all(answer.facts is not None for answer in answers if not answer.is_missing)
 
 
 def _find_outcomes(answers: Answers, strict: bool) -> dict[AnswerKey, Counter[str]]:
-    """Count the outcomes of the statement–URL pairs of each report, asking the judge once.
+    """Decide, by the judge, how many statement–URL pairs of each report have each outcome.
 
     Returns:
         Number of pairs with each outcome, by answer.
@@ -108,7 +108,7 @@ def _find_outcomes(answers: Answers, strict: bool) -> dict[AnswerKey, Counter[st
     rows = [(a.key, _list_judge_questions(answers, a, strict)) for a in answers]
     pairs = [q for _, questions in rows for q in questions if isinstance(q, Pair)]
     judge = answers.tools.judge
-    if judge is None and (pairs or not _are_facts_brought(answers)):
+    if judge is None and (pairs or not _have_given_pairs(answers)):
         raise CannotError(no_judge(), code="missing-judge")
     any_url = any(p.url for answer in answers for p in answer.passages)
     if not any_url and any(_UNREAD in questions for _, questions in rows):
@@ -121,7 +121,7 @@ def _find_outcomes(answers: Answers, strict: bool) -> dict[AnswerKey, Counter[st
 
 
 def _list_judge_questions(inputs: Answers, item: Answer, strict: bool) -> list[Pair | str]:
-    """List, per statement–URL pair of a report, what to ask the judge, or a known outcome."""
+    """List, per statement–URL pair of a report, the judge's question or a known outcome."""
     pages = {normalise_url(p.url): p for p in item.passages if p.url}
     texts = {
         name: premise_text(page, strict) for name, page in pages.items() if has_text(page.text)
@@ -157,7 +157,7 @@ def _find_outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> s
 
 
 def _count_outcomes(outcomes: Counter[str], strict: bool) -> ReportCounts:
-    """Sum up outcomes of a report's statement–URL pairs; unless ``strict``, without unread ones."""
+    """Count a report's statement–URL pairs from their outcomes: all, supported, unread."""
     right, failed = float(outcomes["supported"]), outcomes["failed"]
     unread = outcomes[_UNREAD] + outcomes["undecided"] + (0 if strict else failed)
     supported = Value(right, right + failed if strict else right)

@@ -21,7 +21,7 @@ _MARK = re.compile(r"\[\d+\]|" + re.escape(WORD_JOINER))
 
 
 def without_fragment(url: str) -> str:
-    """Normalise a URL as DeepResearch Bench does: remove only a text fragment (``#:~:text=…``)."""
+    """Normalise a URL as DeepResearch Bench does: remove a text fragment (``#:~:text=…``)."""
     return url.partition(_FRAGMENT)[0]
 
 
@@ -32,7 +32,7 @@ KEYS: Mapping[str, Callable[[str], str]] = {"strict": normalise_url, "reference"
 def statement_pairs(
     report: str, segmenter: Segmenter, key: Callable[[str], str], urls: Sequence[str] = ()
 ) -> tuple[CitedFact, ...]:
-    """List a report's pairs of a statement and a URL that it cites, in order, without duplicates.
+    """List the distinct pairs of a statement in a report and a URL that it cites, in order.
 
     Statements that say the same word for word, case and punctuation aside, are one. A page is named
     as :data:`KEYS` do; ``[7]`` stands for a number that no list explains.
@@ -114,7 +114,7 @@ def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) ->
 
 
 def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator[str]:
-    """Yield, for each statement of a report, the text that its marks cite for.
+    """Yield, per statement of a report, the text that its citations support.
 
     It is the statement itself, but for one that has nothing but links: ``The sun is hot.
     [NASA](URL)`` is read as two statements, and the second cites for the first.
@@ -149,7 +149,7 @@ def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator
 
 
 def _has_only_links(text: str, start: int, end: int, link_texts: Sequence[tuple[int, int]]) -> bool:
-    """Whether a stretch of a report has only links, perhaps with a label before them ("Sources:").
+    """Whether text[start:end] has only links, perhaps after a label such as "Sources:".
 
     Args:
         text: the report.

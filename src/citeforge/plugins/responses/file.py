@@ -23,12 +23,12 @@ from citeforge.plugins.responses.detect import (
     require_whole,
 )
 from citeforge.plugins.responses.layout import Layout, declarations, layouts
-from citeforge.plugins.responses.marks import marks_beside
+from citeforge.plugins.responses.marks import find_other_marks
 from citeforge.plugins.responses.placer import CitationPlacer, LineFields
 from citeforge.plugins.responses.reader import read_responses
 from citeforge.plugins.responses.records import Response, errors_at
 from citeforge.plugins.responses.sources import find_documents, read_source
-from citeforge.plugins.responses.values import Node, parsed
+from citeforge.plugins.responses.values import Node, parse_text
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import HEADER, Lines, SubmissionLine
 
@@ -57,7 +57,7 @@ class _Line:
 
 
 def _read_rows(path: Path, on_error: OnError) -> Rows:
-    """Read the lines of a JSON Lines file, without its header."""
+    """Yield (line number, fields) of a JSON Lines file, without its header."""
     return read_rows(path, _ROW, HEADER, on_error)
 
 
@@ -68,7 +68,7 @@ class ResponseFile:
         self, form: str, path: Path, benchmark: Benchmark, options: str,
         rows: Callable[[Path, OnError], Rows] = _read_rows,
     ) -> None:  # fmt: skip
-        """Store how a tool's file of responses is to be read; it is read later.
+        """Prepare to read a file of a tool's responses with a format's options.
 
         Args:
             form: name of the format, such as ``openai``.
@@ -98,7 +98,7 @@ class ResponseFile:
         self._queries = QueryFinder(benchmark)
 
     def lines(self, on_error: OnError) -> Lines:
-        """Yield (line number, answer with citations as marks in its text) of the file.
+        """Yield (line number, answer with citation marks in its text) of a response file.
 
         Raises:
             InputError: file, line, field, and what would be right.
@@ -107,10 +107,10 @@ class ResponseFile:
             responses = read.responses if self._with_runs else read.responses[:1]
             for run, response in enumerate(responses, read.fields.run):
                 with errors_at(self._path, read.number, on_error):
-                    yield read.number, self._convert(replace(read.fields, run=run), response)
+                    yield read.number, self._to_answer(replace(read.fields, run=run), response)
 
     def warnings(self) -> Iterator[Fault]:
-        """Yield warnings about unread or ambiguous content of the file, one per reason."""
+        """Yield warnings about ignored or ambiguous content of a response file, one per reason."""
         thoughts = choices = both = shown = interim = 0
         unread, differing = [], []
         for read in self._read_lines(lambda error: None):
@@ -118,8 +118,8 @@ class ResponseFile:
             thoughts += bool(first.thoughts)
             interim += first.has_interim
             choices += len(read.responses) - 1
-            both += self._has_both(first)
-            is_plain = not self._placer.brings_sources(read.fields, first)
+            both += self._has_ignored_marks(first)
+            is_plain = not self._placer.has_sources(read.fields, first)
             with errors_at(self._path, read.number, lambda error: None):
                 differing += self._placer.differing_passages(read.fields, first)
             shown += is_plain and self._has_sources and self._cites_benchmark(first)
@@ -167,7 +167,7 @@ class ResponseFile:
                 yield Fault(code, f"{count_text(n, noun)} {text}", is_error=False)
 
     def _read_lines(self, on_error: OnError) -> Iterator[_Line]:
-        """Yield the file's lines, parsed, with citations still as the tool returned them.
+        """Yield a response file's lines, parsed, with citations as the tool returned them.
 
         Raises:
             InputError: file, line, field, and what would be right.
@@ -176,8 +176,8 @@ class ResponseFile:
             with errors_at(self._path, number, on_error):
                 yield self._read_row(number, read_row(row))
 
-    def _convert(self, fields: LineFields, response: Response) -> SubmissionLine:
-        """Convert one response of a line into a submission's answer."""
+    def _to_answer(self, fields: LineFields, response: Response) -> SubmissionLine:
+        """Convert one tool response of a line into an answer of a submission."""
         answer = self._placer.answer(fields, response)
         is_own = self._placer.matching.way == "own" and not self._only_marks
         if answer.passages is None and is_own and not self._cites_benchmark(response):
@@ -186,30 +186,30 @@ class ResponseFile:
         return answer
 
     def _cites_benchmark(self, response: Response) -> bool:
-        """Whether ``[1]`` in a response that lists no sources means a passage of the benchmark.
+        """Whether ``[1]`` in a response without sources cites a passage of the benchmark.
 
         In files of frameworks they cite documents, of which the line has none.
         """
         is_framework = self._layouts[0].needs_text and self._has_sources
-        return not is_framework and bool(marks_beside(response.text, [], self._grammar, 99))
+        return not is_framework and bool(find_other_marks(response.text, [], self._grammar, 99))
 
-    def _has_both(self, response: Response) -> bool:
-        """Whether a response has the tool's citations and marks besides, which do not count."""
+    def _has_ignored_marks(self, response: Response) -> bool:
+        """Whether a response has citation marks that are ignored, as the tool lists citations."""
         spans = sorted((c.start, c.end) for c in response.cited if c.is_mark)
-        beside = marks_beside(response.text, spans, self._grammar, 99) if response.cited else []
+        beside = find_other_marks(response.text, spans, self._grammar, 99) if response.cited else []
         return bool(beside) and not self._only_marks
 
     @cached_property
     def _has_sources(self) -> bool:
-        """Whether the first answer of any line of the file comes with sources."""
+        """Whether any line's first answer in the response file comes with sources."""
         return any(
-            self._placer.brings_sources(read.fields, response)
+            self._placer.has_sources(read.fields, response)
             for read in self._read_lines(lambda error: None)
             for response in read.responses[:1]
         )
 
     def _read_row(self, number: int, row: Node) -> _Line:
-        """Read a line's query, other fields and responses; refuse a line of a failed request."""
+        """Read a line of a response file: query, fields, responses; fail for a failed request."""
         _require_answer(row)
         require_whole(row)
         found = find_layout(row, self._layouts)
@@ -225,7 +225,7 @@ class ResponseFile:
         return _Line(number, _read_fields(query, row, layout, body), responses, unread)
 
     def _find_query(self, row: Node, layout: Layout, body: Node) -> str:
-        """Find the query that a line answers, by its id, else by the text of the question.
+        """Find the id of the query that a line answers: from its fields or its question's text.
 
         Args:
             row: the line.
@@ -239,7 +239,7 @@ class ResponseFile:
         asked = [*body.each(layout.question), *row.each(paths.questions)]
         answers = body.each(layout.answers) if layout.answers else []
         asked += [n for answer in answers for n in answer.each(layout.question)]
-        question = next((parsed(n.value) for n in asked if isinstance(n.value, str)), None)
+        question = next((parse_text(n.value) for n in asked if isinstance(n.value, str)), None)
         if name is None and question is None:
             raise InputError(
                 "names no query",
@@ -252,7 +252,7 @@ class ResponseFile:
 
 
 def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineFields:
-    """Read what a line states besides its response: context set, run, documents, web pages.
+    """Read a line's fields other than the response: context set, run, documents, web pages.
 
     Names that the response itself uses belong to the response.
 
@@ -282,14 +282,14 @@ def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineField
 
 
 def _find_unread_documents(row: Node, response: Response) -> str | None:
-    """Find the field of a line with documents that are not read; None if there is none."""
+    """Find the path of documents in a line that the reader ignores; None if there are none."""
     texts, said = declarations().line.unread, "\n".join([response.text, *response.thoughts])
     found = row.first(texts) if row.has(texts) else find_documents(row, said, in_lists=True)
     return None if found is None else found.json_path
 
 
 def _require_answer(row: Node) -> None:
-    """Raise an error if a line records that its request failed.
+    """Raise an error if a line records that the request to the tool failed.
 
     Raises:
         InputError: says why it failed.

@@ -19,19 +19,19 @@ class ResponseFormat(Format):
     """Files with a tool's responses, one per line; the tool is the format's name."""
 
     def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
-        """Yield the answers in a file of responses."""
+        """Yield the answers in a file of a tool's responses, with line numbers."""
         from citeforge.plugins.responses.file import ResponseFile
 
         return ResponseFile(self.name, path, benchmark, options).lines(on_error)
 
     def faults(self, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
-        """Yield warnings about a file of responses."""
+        """Yield warnings about a file of a tool's responses."""
         from citeforge.plugins.responses.file import ResponseFile
 
         return ResponseFile(self.name, path, benchmark, options).warnings()
 
     def looks_like(self, path: Path, start: bytes) -> bool:
-        """Whether a file's first line shows that it has the tool's responses."""
+        """Whether a file's first line is a response of the format's tool."""
         from citeforge.plugins.responses.detect import looks_like
 
         return looks_like(self.name, path, start)
@@ -41,7 +41,7 @@ class TraceFormat(ResponseFormat):
     """Files of traces, which have the calls of many tools."""
 
     def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
-        """Yield the answers in a file of traces."""
+        """Yield the answers in a file of traces (OpenTelemetry and others), with line numbers."""
         from citeforge.plugins.responses.file import ResponseFile
         from citeforge.plugins.responses.traces import read_traces
 
@@ -55,16 +55,16 @@ class TraceFormat(ResponseFormat):
         return ResponseFile(self.name, path, benchmark, options, read_traces).warnings()
 
     def claims(self, path: Path) -> Claims:
-        """Yield the hashes of benchmarks that traces name."""
-        from citeforge.plugins.responses.traces import claims_in_traces
+        """Yield, per trace of a file, the hashes of benchmarks that it names."""
+        from citeforge.plugins.responses.traces import find_trace_hashes
 
-        return claims_in_traces(path)
+        return find_trace_hashes(path)
 
 
 def _declare_format(
     form: str, about: str, is_numbered: bool = True, reader: type[Format] = ResponseFormat
 ) -> Format:
-    """Make the submission format that reads a tool's files of responses.
+    """Declare the submission format for files of a tool's responses.
 
     Args:
         form: name of the format.

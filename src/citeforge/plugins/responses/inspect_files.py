@@ -46,7 +46,7 @@ _ALLOWED = (
 
 
 def read_log(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Yield (number, answer) of each sample of an inspect_ai log; epochs become runs.
+    """Yield (number, answer) of each sample of an inspect_ai log, with its epoch as run.
 
     The query is the sample's metadata ``query_id``, which tasks of ``citeforge[inspect]`` write, or
     its id; the context set its metadata ``context``. A sample that ended with an error, or was
@@ -84,7 +84,7 @@ def read_log(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
 def sample_answer(
     placer: CitationPlacer, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
 ) -> SubmissionLine:
-    """Convert a sample of inspect_ai to a submission line, with its citations as marks in the text.
+    """Convert a sample of inspect_ai to a submission line, with citations as marks in its text.
 
     Args:
         placer: writes the marks.
@@ -105,7 +105,7 @@ def sample_answer(
 
 
 def read_output(output: ModelOutput, grammar: Grammar) -> Response:
-    """Read the answer and its citations from a model's output in inspect_ai.
+    """Read the answer, its sources and its citations from a model's output in inspect_ai.
 
     Args:
         output: what the model gave.
@@ -142,7 +142,7 @@ def _has_marks_alone(block: Mapping[str, Any], grammar: Grammar) -> bool:
 
 
 def origin_of_log(path: Path) -> Origin:
-    """Read what a submission's header states, such as system and benchmark, from an inspect_ai log.
+    """Read the fields of a submission's header (system, benchmark, …) from an inspect_ai log.
 
     Raises:
         InputError: the log cannot be read.
@@ -171,7 +171,7 @@ def origin_of_log(path: Path) -> Origin:
 
 
 def claims_of_log(path: Path) -> Claims:
-    """Yield the hashes of benchmarks that the metadata of each sample of a log name.
+    """Yield, per sample of an inspect_ai log, the benchmark hashes in its metadata.
 
     Raises:
         InputError: the log cannot be read.
@@ -183,7 +183,7 @@ def claims_of_log(path: Path) -> Claims:
 
 
 def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
-    """Yield a warning per reason why an inspect_ai log lacks valid samples, by its header."""
+    """Yield a warning per reason why an inspect_ai log's samples are incomplete."""
     config, results = log.eval.config, log.results
     if log.status != "success":
         yield f"the run did not finish (status {log.status!r}); samples that it lacks {_MISSING}"
@@ -196,7 +196,7 @@ def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
 
 
 def _require_size(path: Path, files: Sequence[zipfile.ZipInfo]) -> None:
-    """Refuse a log that is too large unpacked, or has too large a file.
+    """Raise an error if an inspect_ai log, unpacked, or a file in it is too large.
 
     Args:
         path: log.
@@ -216,7 +216,7 @@ def _require_size(path: Path, files: Sequence[zipfile.ZipInfo]) -> None:
 
 
 def _read_log(path: Path, unread: set[str] | None) -> EvalLog:
-    """Read an inspect_ai log; refuse a log that is damaged or too large.
+    """Read an inspect_ai log without some fields; raise an error if damaged or too large.
 
     Args:
         path: log.

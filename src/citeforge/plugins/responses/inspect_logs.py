@@ -18,23 +18,23 @@ class LogFormat(Format):
     """Logs of inspect_ai."""
 
     def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
-        """Yield the answers of a log."""
+        """Yield the answers of an inspect_ai log, with sample numbers."""
         from citeforge.plugins.responses.inspect_files import read_log
 
         return read_log(path, benchmark, options, on_error)
 
     def looks_like(self, path: Path, start: bytes) -> bool:
-        """Whether a file is a log, by the ending of its name."""
+        """Whether a file is an inspect_ai log, by the ending of its name."""
         return path.suffix == ".eval"
 
     def origin(self, path: Path) -> Origin:
-        """Read the task and the model that a log names."""
+        """Read the fields of a submission's header (system, benchmark, …) from a log."""
         from citeforge.plugins.responses.inspect_files import origin_of_log
 
         return origin_of_log(path)
 
     def claims(self, path: Path) -> Claims:
-        """Yield the hashes of benchmarks that the samples of a log name."""
+        """Yield, per sample of an inspect_ai log, the benchmark hashes that it names."""
         from citeforge.plugins.responses.inspect_files import claims_of_log
 
         return claims_of_log(path)

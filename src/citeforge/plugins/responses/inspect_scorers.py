@@ -24,7 +24,10 @@ _KEY = "citeforge"
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Convert errors of citeforge to inspect_ai's PrerequisiteError, shown without traceback."""
+    """Convert citeforge's errors in the block to inspect_ai's PrerequisiteError.
+
+    Its runner shows these without a traceback.
+    """
     from inspect_ai._util.error import PrerequisiteError
     from rich.markup import escape
 
@@ -35,21 +38,21 @@ def user_errors() -> Iterator[None]:
 
 
 def split_names(names: str | list[str] | None) -> tuple[str, ...]:
-    """Split names of measures at commas, in a text (``-T measures=a,b``) or a list of texts."""
+    """Split names of measures at commas: ``a,b``, or a list of such texts."""
     parts = names.split(",") if isinstance(names, str) else names or []
     return tuple(p.strip() for part in parts for p in str(part).split(",") if p.strip())
 
 
 @metric(scores="unreduced")  # type: ignore[untyped-decorator]
 def whole() -> Metric:
-    """Make inspect_ai's metric that computes measures over all samples, as ``citeforge score``.
+    """Make the inspect_ai metric that computes measures over all samples of a run.
 
-    Values are raw: a hundredth of what ``citeforge score`` shows where that is a percentage. With
-    answers to several context sets each name ends in ``[context]``.
+    Measures are those of ``citeforge score``. Values are raw: a hundredth of what it shows where
+    that is a percentage. With answers to several context sets each name ends in ``[context]``.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        """Compute measures over all samples: name to raw value, ``NAME_stderr`` to its error."""
+        """Compute measures over all samples: raw values, and ``NAME_stderr``, by name."""
         groups: dict[Settings, list[SubmissionLine]] = {}
         for sample in scores:
             origin = (sample.score.metadata or {}).get(_KEY)
@@ -76,7 +79,7 @@ def measured(
     protocol: str = "strict",
     gold: str | None = None,
 ) -> Scorer:
-    """Make inspect_ai's scorer that scores single answers by measures of citeforge.
+    """Make the inspect_ai scorer that scores each sample's answer by citeforge's measures.
 
     A sample's score maps measures to raw values, those that stand in ``per_query`` of a score file.
     Samples say in their metadata which query they ask (``query_id``; else their id is taken) and
@@ -120,7 +123,7 @@ def measured(
 
 
 def _convert_answer(state: TaskState, scoring: Scoring) -> SubmissionLine:
-    """Convert a sample's output to a submission line, with citations as marks.
+    """Convert an inspect_ai sample's output to a submission line, with citations as marks.
 
     Raises:
         UsageError: it was made on another build of the benchmark.

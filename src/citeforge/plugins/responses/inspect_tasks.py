@@ -28,7 +28,7 @@ def package(
     gold: str | None = None,
     system: str | None = None,
 ) -> Task:
-    """Make inspect_ai's task that asks a model a benchmark's prompts and scores its answers.
+    """Make the inspect_ai task that sends a benchmark's prompts and scores the answers.
 
     Args:
         benchmark: folder of a package, or ``hub:ORG/NAME``.
@@ -67,7 +67,7 @@ def exported_task(
     folder: Path, measures: str | list[str] | None = None, judge: str | None = None,
     system: str | None = None,
 ) -> Task:  # fmt: skip
-    """Make the task that ``citeforge export inspect`` wrote.
+    """Make the inspect_ai task of a folder that ``citeforge export inspect`` wrote.
 
     Args:
         folder: folder of the task's file.
@@ -95,7 +95,7 @@ def _make_task(
     benchmark: Benchmark, contexts: list[str], prompts: Iterable[tuple[str, str, str]],
     settings: Settings, system: str | None,
 ) -> Task:  # fmt: skip
-    """Make a task of a benchmark's prompts.
+    """Make an inspect_ai task from a benchmark's prompts.
 
     Args:
         benchmark: the benchmark.

@@ -111,7 +111,7 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_numbered: bool = False
 
     def matches(self, body: Node) -> bool:
-        """Whether a response has the fields by which this layout is recognised."""
+        """Whether a tool's response has the fields by which this layout is recognised."""
         return body.matches(self.signs)
 
 
@@ -255,7 +255,7 @@ class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def declarations() -> Declarations:
-    """Read from ``layouts.toml`` how the files of all tools are laid out."""
+    """Read the declarations of all tools' response layouts (``layouts.toml``)."""
     path = Path(__file__).parent / "data" / "layouts.toml"
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     for layout in data["layout"]:
@@ -265,5 +265,5 @@ def declarations() -> Declarations:
 
 
 def layouts() -> tuple[Layout, ...]:
-    """List the file layouts of all tools, in the order in which lines are compared with them."""
+    """List the response layouts of all tools, in the order of detection."""
     return declarations().layout

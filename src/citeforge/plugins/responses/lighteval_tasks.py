@@ -22,7 +22,7 @@ class AnswerLine(SampleLevelComputation):  # type: ignore[misc]
     """Per sample: the answer as a line of a submission."""
 
     def compute(self, model_response: ModelResponse, doc: Doc, **_: object) -> dict[str, str]:
-        """Return the ids and the text of an answer."""
+        """Get a sample's query id, context set and answer text, for scoring the whole run."""
         texts = model_response.final_text
         return {**doc.specific, "output": texts[0] if texts else ""}
 
@@ -31,11 +31,11 @@ class AllMeasures(CorpusLevelComputation):  # type: ignore[misc]
     """Over all samples: the measures of ``citeforge score``, as raw values."""
 
     def __init__(self, settings: Settings) -> None:
-        """Keep how answers are scored."""
+        """Make the corpus metric that scores answers by these settings."""
         self.settings = settings
 
     def compute_corpus(self, items: Sequence[dict[str, str]]) -> dict[str, float]:
-        """Map measures to values, and ``NAME_stderr`` to standard errors."""
+        """Score all answers of a run: raw values, and ``NAME_stderr``, by measure."""
         answers = [
             SubmissionLine(item["query_id"], item["output"], context=item["context"])
             for item in items
@@ -44,13 +44,13 @@ class AllMeasures(CorpusLevelComputation):  # type: ignore[misc]
 
 
 def make_doc(row: dict[str, Any], task_name: str) -> Doc:
-    """Convert a line of ``prompts.jsonl`` to a sample without choices."""
+    """Convert an exported prompt (line of ``prompts.jsonl``) to a lighteval sample."""
     ids = {"query_id": row["query_id"], "context": row["context"]}
     return Doc(query=row["prompt"], choices=[""], gold_index=0, task_name=task_name, specific=ids)
 
 
 def exported_task(folder: Path) -> LightevalTaskConfig:
-    """Make the task that ``citeforge export lighteval`` wrote.
+    """Make the lighteval task of a folder that ``citeforge export lighteval`` wrote.
 
     Args:
         folder: folder of the task's file.

@@ -44,7 +44,7 @@ class Shift:
     """
 
     def __init__(self, text: str, edits: Iterable[Edit]) -> None:
-        """Apply edits to a text, and record how they move offsets.
+        """Apply edits to a text, and record how offsets shift.
 
         Args:
             text: the old text.
@@ -65,12 +65,12 @@ class Shift:
         self.text = "".join([*pieces, text[at:]])
 
     def start(self, old: int) -> int:
-        """Map the start of a span before the edits to that after them, behind inserted text."""
+        """Map a span's start in the old text to the edited text, after inserted characters."""
         at = bisect_right(self._old, old) - 1
         return self._new[at] + old - self._old[at]
 
     def end(self, old: int) -> int:
-        """Map the end of a span before the edits to that after them, before inserted text."""
+        """Map a span's end in the old text to the edited text, before inserted characters."""
         return 0 if old == 0 else self.start(old - 1) + 1
 
 
@@ -82,7 +82,7 @@ def place_marks(
     segmenter: Segmenter,
     n_docs: int,
 ) -> tuple[str, list[tuple[int, int]]]:
-    """Write each citation as a mark into an answer: (new text, (start, end) of each span in it).
+    """Write citations as marks into an answer: (new text, new (start, end) of each citation).
 
     Args:
         text: the answer, whose brackets are no marks.
@@ -92,9 +92,9 @@ def place_marks(
         segmenter: what splits sentences.
         n_docs: passages shown.
     """
-    marks = _mark_edits(text, cited, numbers)
+    marks = _make_mark_edits(text, cited, numbers)
     edits = list(dict.fromkeys(marks.values()))
-    first = _apply_edits(text, [*edits, *_escape_edits(text, grammar, n_docs, edits)])
+    first = _apply_edits(text, [*edits, *_make_escape_edits(text, grammar, n_docs, edits)])
     spans_of_words = [
         (first.start(c.start), first.end(c.end), n)
         for c, n in zip(cited, numbers, strict=True)
@@ -118,7 +118,7 @@ def place_marks(
 
 
 def _apply_edits(text: str, edits: Sequence[Edit]) -> Shift:
-    """Apply edits to a text; a mark that would read as an index (``a_0[1]``) gets a word joiner."""
+    """Apply edits to a text; separate marks from variables that they would index (``a_0[1]``)."""
     shift = Shift(text, edits)
     variables = find_variables(shift.text)
     joiners = [
@@ -132,8 +132,8 @@ def _apply_edits(text: str, edits: Sequence[Edit]) -> Shift:
     return Shift(text, [*joiners, *edits]) if joiners else shift
 
 
-def _as_marks(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
-    """Write citation numbers as marks (``[1][4]``), each once, to replace text[start:end].
+def _write_marks(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
+    """Write citation marks (``[1][4]``) of distinct numbers to replace text[start:end].
 
     ``[1](so)`` would be a link, ``[1]-[4]`` a range, and ``[1]}`` and ``^[1]`` marks with a sign.
 
@@ -148,8 +148,8 @@ def _as_marks(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
     return before + marks + (WORD_JOINER if _JOINS.match(text, end) else "")
 
 
-def _mark_edits(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
-    """Map the position of each citation that is a mark in a text to the edit that rewrites it.
+def _make_mark_edits(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
+    """Make the edits that rewrite citations that are marks already, by citation's index.
 
     Args:
         text: the answer.
@@ -168,19 +168,19 @@ def _mark_edits(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> di
     edits: dict[int, Edit] = {}
     for group in groups:
         first, last = min(cited[i].start for i in group), max(cited[i].end for i in group)
-        new = _as_marks(text, first, last, (numbers[i] for i in sorted(group)))
+        new = _write_marks(text, first, last, (numbers[i] for i in sorted(group)))
         edits.update(dict.fromkeys(group, Edit(first, last, new)))
     return edits
 
 
-def marks_beside(
+def find_other_marks(
     text: str, cited: Sequence[tuple[int, int]], grammar: Grammar, n_docs: int
 ) -> list[Marker]:
-    """Find the citation marks in an answer's text that are not among its known citations.
+    """Find citation marks in an answer's text outside the spans of its known citations.
 
     Args:
         text: the answer.
-        cited: (start, end) of the citations that are characters of it, sorted.
+        cited: (start, end) of the known citations in the text, sorted.
         grammar: how marks are read.
         n_docs: passages shown.
     """
@@ -191,8 +191,12 @@ def marks_beside(
     ]
 
 
-def _escape_edits(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
-    """List the word joiners to insert so that brackets that cite nothing are no citation marks.
+def _make_escape_edits(
+    text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]
+) -> list[Edit]:
+    """Make the edits that keep brackets that cite nothing from reading as citation marks.
+
+    They insert word joiners.
 
     Args:
         text: the answer.
@@ -201,7 +205,7 @@ def _escape_edits(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit
         marks: edits that write its citations; other brackets are escaped.
     """
     cut = []
-    for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs):
+    for marker in find_other_marks(text, sorted((e.start, e.end) for e in marks), grammar, n_docs):
         brackets = [at + 1 for at in range(marker.start, marker.end) if text[at] in _BRACKETS]
         # `.²` is no mark behind a joiner, and `^2^` none around one.
         cut += brackets or [marker.start + (not text[marker.start].isdigit())]
@@ -211,7 +215,7 @@ def _escape_edits(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit
 def _insert_marks(
     text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
 ) -> Shift:
-    """Insert citation marks for spans where each statement, read again, cites the right numbers.
+    """Insert citation marks so that each statement, split again, cites its spans' numbers.
 
     An insertion that makes the grammar read a statement otherwise is tried again at its next
     offset.
@@ -223,7 +227,7 @@ def _insert_marks(
         read: splits a text into statements with their citations.
     """
     before = read(text).statements
-    missing, loose = _missing_numbers(text, spans, before)
+    missing, loose = _find_missing_numbers(text, spans, before)
     agrees = le if loose else eq
     tries = dict.fromkeys(missing, 0)
     for _ in range(_TRIES if len(text) < _LONG else _FEW_TRIES):
@@ -234,7 +238,7 @@ def _insert_marks(
         for offset, number in loose:
             numbers_at.setdefault(offset, []).append(number)
         shift = _apply_edits(
-            text, [Edit(p, p, _as_marks(text, p, p, n)) for p, n in numbers_at.items()]
+            text, [Edit(p, p, _write_marks(text, p, p, n)) for p, n in numbers_at.items()]
         )
         after = read(shift.text).statements
         wrong = [
@@ -257,10 +261,10 @@ def _insert_marks(
     return shift
 
 
-def _missing_numbers(
+def _find_missing_numbers(
     text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
-    """Find citation numbers of cited spans for which the text has no mark such as [1] yet.
+    """Find numbers still without a mark: (by statement's index, (offset, number) of others).
 
     Args:
         text: the answer.
@@ -301,7 +305,7 @@ def _missing_numbers(
 
 
 def _mark_offsets(text: str, statement: Statement) -> tuple[int, int, int]:
-    """List offsets for a statement's marks: before its full stop, at its end, after a word."""
+    """Compute offsets for a statement's marks: (before its full stop, at its end, after a word)."""
     inside = [i for s, e in statement.spans for i in range(s, e)]
     end = inside[-1] + 1
     stop = next((i + 1 for i in reversed(inside) if text[i] not in _STOPS), end)

@@ -17,16 +17,16 @@ _UNITS = {
 """Name of a unit to its encoding, its size in bytes there, and its name in hints."""
 
 
-def unit_of(citations: Citations, text: str, spans: Sequence[Span]) -> str:
-    """Tell what the offsets of citations count; guess it from all spans where that varies."""
+def find_unit(citations: Citations, text: str, spans: Sequence[Span]) -> str:
+    """Get the unit of citation offsets (bytes, UTF-16, characters); guess it if undeclared."""
     return _guess_unit(text, spans) if citations.unit == "guessed" else citations.unit
 
 
 def locate(unit: str, text: str, at: Span, words: str | None, field: str) -> tuple[int, int]:
-    """Convert a citation's offsets to a span of the answer: (first character, behind the last).
+    """Convert a citation's offsets in a unit to (start, end) in characters of the answer.
 
     Args:
-        unit: what offsets count, of :func:`unit_of`.
+        unit: what offsets count, of :func:`find_unit`.
         text: the answer, or the part of it in which they count.
         at: offsets of this citation.
         words: the words cited for; None where the vendor does not state them.
@@ -35,7 +35,7 @@ def locate(unit: str, text: str, at: Span, words: str | None, field: str) -> tup
     Raises:
         InputError: they lie outside the text, cut a character, or enclose other words.
     """
-    index_of = _offsets(text, unit)
+    index_of = _map_offsets(text, unit)
     first, last = index_of.get(at[0] or 0), index_of.get(at[1])
     if first is None or last is None or last < first:
         raise InputError(
@@ -57,27 +57,29 @@ def locate(unit: str, text: str, at: Span, words: str | None, field: str) -> tup
 
 
 @lru_cache(maxsize=2)  # one text has several citations
-def _offsets(text: str, unit: str) -> Mapping[int | None, int]:
-    """Map offsets in a unit (bytes, …) to offsets in characters; none inside a character."""
+def _map_offsets(text: str, unit: str) -> Mapping[int | None, int]:
+    """Map a text's offsets in a unit (bytes, …) to offsets in characters."""
     codec, size, _ = _UNITS[unit]
     widths = (len(letter.encode(codec, "surrogatepass")) // size for letter in text)
     return {offset: at for at, offset in enumerate(accumulate(widths, initial=0))}
 
 
 def _guess_unit(text: str, spans: Sequence[Span]) -> str:
-    """Guess whether offsets count characters or UTF-16 units: by which more spans are links.
+    """Guess whether citation offsets count characters or UTF-16 units: the name of the unit.
+
+    It is the unit by which more spans enclose links.
 
     Args:
         text: the answer.
         spans: offsets of its citations, which should enclose links.
-
-    Returns:
-        Name of the unit.
     """
 
     def count_links(unit: str) -> int:
         """Count the spans that cover a Markdown link if offsets are in ``unit`` (bytes, …)."""
-        ends = ((_offsets(text, unit).get(a or 0), _offsets(text, unit).get(b)) for a, b in spans)
+        ends = (
+            (_map_offsets(text, unit).get(a or 0), _map_offsets(text, unit).get(b))
+            for a, b in spans
+        )
         return sum(
             link_span(text, first, last)[2]
             for first, last in ends

@@ -33,7 +33,7 @@ class Part:
 
     @property
     def is_reference(self) -> bool:
-        """Whether the part of an answer is a citation between two texts, by its type."""
+        """Whether the part of an answer is a citation between two texts."""
         value = self.node.value
         return isinstance(value, dict) and value.get("type") in ("reference", "tool_reference")
 
@@ -46,7 +46,7 @@ class Part:
 
 
 def read_parts(node: Node) -> Iterator[Part]:
-    """Yield the parts of an answer that is a text, a message, or a list of these.
+    """Yield the parts (texts, thoughts, tool calls, …) of an answer in a tool's response.
 
     Raises:
         InputError: it is something else.
@@ -78,5 +78,5 @@ def read_parts(node: Node) -> Iterator[Part]:
 
 
 def _join_texts(node: Node | None) -> str:
-    """Join the texts of all parts of a message or list; empty for None."""
+    """Join the texts of all parts of an answer's message or list; empty for None."""
     return "" if node is None else "".join(part.text for part in read_parts(node))

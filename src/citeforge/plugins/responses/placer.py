@@ -10,7 +10,7 @@ from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
-from citeforge.plugins.responses.marks import marks_beside, place_marks
+from citeforge.plugins.responses.marks import find_other_marks, place_marks
 from citeforge.plugins.responses.records import MARK_LINK, Cited, CitedSource, Response
 from citeforge.plugins.responses.ways import WAYS
 from citeforge.schemas.citations.grammar import Grammar
@@ -45,9 +45,10 @@ class Matching:
     """Matches cited sources with the passages of a context set."""
 
     def __init__(self, benchmark: Benchmark, way: str) -> None:
-        """Prepare to match sources with passages in a way of ``WAYS``, or by URL (``url=FIELD``).
+        """Prepare to match cited sources with a benchmark's passages by id, title, index or URL.
 
-        FIELD is the field of the passages' metadata that holds their URL (``url`` by default).
+        ``way`` is one of ``WAYS``, or ``url=FIELD``: FIELD is the field of the passages' metadata
+        that holds their URL (``url`` by default).
 
         Raises:
             UnknownValueError: there is no such way.
@@ -62,14 +63,14 @@ class Matching:
         self._shown: dict[str, dict[str, tuple[Passage, ...]]] = {}
 
     def passages_of(self, context: str, query: str) -> tuple[Passage, ...]:
-        """Get the passages of a query in a context set; none for an unknown query."""
+        """Get a query's passages in a context set; none for an unknown query."""
         if context not in self._shown:
             items = self._benchmark.items(context)
             self._shown[context] = {item.query_id: item.passages for item in items}
         return self._shown[context].get(query, ())
 
     def find(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
-        """Find the position of the passage that matches a source; None if none or several do.
+        """Find the position of the passage that matches a cited source; None without a single one.
 
         Args:
             source: source of a response.
@@ -92,7 +93,7 @@ class Matching:
 
     @cached_property
     def _urls(self) -> dict[str, str]:
-        """Map passage ids to URLs, from the metadata of the corpus."""
+        """URLs of the corpus's passages, by id, from their metadata."""
         urls = {}
         for batch in iter_batches(self._benchmark.corpus, ["_id", "metadata"], schema=CORPUS):
             for name, metadata in rows_of(batch):
@@ -114,7 +115,7 @@ class CitationPlacer:
     """Writes answers with marks in place of a tool's citations."""
 
     def __init__(self, name: str, benchmark: Benchmark, way: str, only_marks: bool = False) -> None:
-        """Prepare to write citations as marks, with sources matched to a benchmark's passages.
+        """Prepare to convert a tool's responses to answers that cite a benchmark's passages.
 
         Args:
             name: format of the responses, as in ``--format``.
@@ -129,19 +130,19 @@ class CitationPlacer:
 
     @cached_property
     def segmenter(self) -> Segmenter:
-        """Sentence splitter, made on first use, to find the sentence that a mark belongs to."""
+        """Sentence segmenter, made on first use, for placing citation marks."""
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         return SentenceSegmenter()
 
-    def brings_sources(self, fields: LineFields, response: Response) -> bool:
-        """Whether a response comes with sources; if not, its marks cite the passages shown."""
+    def has_sources(self, fields: LineFields, response: Response) -> bool:
+        """Whether a response has sources of its own; else its marks cite the passages shown."""
         if fields.documents is not None or self._only_marks:
             return fields.documents is not None
         return bool(response.has_list or response.sources or response.cited)
 
     def answer(self, fields: LineFields, response: Response) -> SubmissionLine:
-        """Convert a response to a submission line, with marks in place of its citations.
+        """Convert a tool's response to a submission line, with marks for its citations.
 
         Args:
             fields: what its line says besides the response.
@@ -155,14 +156,15 @@ class CitationPlacer:
             finish_reason=response.finish_reason, prompt=fields.prompt,
             meta={"thoughts": response.thoughts} if response.thoughts else None,
         )  # fmt: skip
-        if not self.brings_sources(fields, response):
+        if not self.has_sources(fields, response):
             return line
         if self._only_marks:
             response = Response(response.text)
         grammar = self.benchmark.grammar
         marks = [] if response.cited else cite_by_marks(response, grammar)
         if self.matching.way == "own" or fields.documents is not None:
-            line.context, (line.passages, positions) = None, _list_own_passages(fields, response)
+            line.context = None
+            line.passages, positions = _list_supplied_passages(fields, response)
             n_shown = len(line.passages)
         else:
             line.context = self._choose_context(fields)
@@ -189,7 +191,7 @@ class CitationPlacer:
         return line
 
     def differing_passages(self, fields: LineFields, response: Response) -> list[str]:
-        """List the ids of passages shown that lack the text of the source matched with them.
+        """List the ids of passages whose text differs from that of the cited source they match.
 
         Raises:
             InputError: the line names no context set.
@@ -202,10 +204,10 @@ class CitationPlacer:
         candidates = self.matching.passages_of(self._choose_context(fields), fields.query)
         found = ((self.matching.find(s, candidates), s.text) for s in with_text)
         pairs = ((candidates[at], text) for at, text in found if at is not None)
-        return [passage.id for passage, text in pairs if not _shares_text(passage.text, text)]
+        return [passage.id for passage, text in pairs if not _have_same_text(passage.text, text)]
 
     def _choose_context(self, fields: LineFields) -> str:
-        """Get the context set that a line names, else the only one; raise an error if unknown."""
+        """Get the name of the context set that a line answers; raise an error if unknown."""
         contexts = list(self.benchmark.manifest.contexts)
         context = fields.context or (contexts[0] if len(contexts) == 1 else None)
         if context not in contexts:
@@ -220,8 +222,8 @@ class CitationPlacer:
         return context
 
 
-def _shares_text(passage: str, source: str) -> bool:
-    """Whether a passage contains a source's text, with ellipses, or the text contains the passage.
+def _have_same_text(passage: str, source: str) -> bool:
+    """Whether a passage contains a source's text (with ellipses), or the reverse.
 
     White space does not matter.
     """
@@ -233,7 +235,7 @@ def _shares_text(passage: str, source: str) -> bool:
 def _choose_numbers(
     sources: Sequence[CitedSource], positions: Sequence[int | None], n_shown: int, base: int
 ) -> list[int]:
-    """Choose the number that cites each source; sources not shown get numbers beyond all shown.
+    """Assign each source its citation number; sources not shown get numbers beyond the last.
 
     Args:
         sources: sources of the response.
@@ -250,7 +252,7 @@ def _choose_numbers(
 
 
 def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int | None]]:
-    """Find the citations that are marks in a response's text: (citation, number in the mark).
+    """Find citation marks in a response's text: (citation, number in the mark or None).
 
     ``[[1]](URL)`` cites the source of that URL, whatever its number; it has no number then.
     Numbers beyond the sources are added to them.
@@ -274,7 +276,7 @@ def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int
         if at is not None:
             found.append((Cited(*link.span(), at, is_mark=True), None))
     links = [(c.start, c.end) for c, _ in found]
-    for marker in marks_beside(response.text, links, grammar, len(response.sources)):
+    for marker in find_other_marks(response.text, links, grammar, len(response.sources)):
         for number in marker.numbers:
             at = by_number.get(number - base)
             if at is None:
@@ -283,10 +285,10 @@ def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int
     return found
 
 
-def _list_own_passages(
+def _list_supplied_passages(
     fields: LineFields, response: Response
 ) -> tuple[list[OwnPassage], list[int | None]]:
-    """List the passages that an answer brings itself, and each source's position among them.
+    """List passages supplied with an answer, and each cited source's position among them.
 
     Documents of the request are shown, cited or not; other sources stand behind them.
 
@@ -314,12 +316,12 @@ def _list_own_passages(
 
 
 def _to_passage(source: CitedSource) -> OwnPassage:
-    """Convert a source that a tool cites to a passage that is supplied with the answer."""
+    """Convert a source that a tool cites to a passage supplied with the answer."""
     return OwnPassage(source.text, next(iter(source.ids), None), source.title, source.url)
 
 
-def _find_document(source: CitedSource, n: int, by_name: Mapping[str, int]) -> int | None:
-    """Find the position of the request's document that a source names, by number, id or title."""
-    if source.index is not None and n:
-        return source.index if 0 <= source.index < n else None
+def _find_document(source: CitedSource, n_docs: int, by_name: Mapping[str, int]) -> int | None:
+    """Find a source's position among the request's documents, by number, id or title, or None."""
+    if source.index is not None and n_docs:
+        return source.index if 0 <= source.index < n_docs else None
     return min((by_name[name] for name in source.ids if name in by_name), default=None)

@@ -4,18 +4,18 @@ import re
 from dataclasses import replace
 
 from citeforge.plugins.responses.layout import Citations, Layout, declarations
-from citeforge.plugins.responses.offsets import locate, unit_of
+from citeforge.plugins.responses.offsets import find_unit, locate
 from citeforge.plugins.responses.parts import Part, read_parts
 from citeforge.plugins.responses.records import Cited, CitedSource, Response, link_span
 from citeforge.plugins.responses.sources import read_source
-from citeforge.plugins.responses.values import Node, is_integer, parsed
+from citeforge.plugins.responses.values import Node, is_integer, parse_text
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.finish_reasons import unless_whole
 
 
 def read_responses(layout: Layout, body: Node) -> list[Response]:
-    """Read the answers in a response body (usually one), in the order of their ``index``.
+    """Read the answers in a tool's response (usually one), in the order of their ``index``.
 
     Raises:
         InputError: what is missing or wrong, with the field.
@@ -45,12 +45,12 @@ class _AnswerReader:
     """Reads one answer of a response."""
 
     def __init__(self, layout: Layout, body: Node, answer: Node) -> None:
-        """Set the layout by which one answer of a response body is read."""
+        """Prepare to read one answer of a tool's response by its layout."""
         self._layout, self._body, self._answer = layout, body, answer
         self._response = Response(base=layout.base)
 
     def read(self) -> Response:
-        """Read the answer, its sources and its citations.
+        """Read the answer of a tool's response with its sources and citations.
 
         Raises:
             InputError: what is missing or wrong, with the field.
@@ -70,20 +70,20 @@ class _AnswerReader:
         return self._response
 
     def _find(self, paths: str) -> list[Node]:
-        """List the values at some paths in the answer, else in the response or the message."""
+        """List the JSON values at paths in the answer, else in the response or the message."""
         message = self._answer.first(self._layout.text)
         roots = [self._answer, self._body, *([message] if message else [])]
         return next((nodes for root in roots if (nodes := root.each(paths))), [])
 
     def _read_text(self) -> list[Part]:
-        """Read the answer's text and thoughts, and return the answer's parts.
+        """Read the answer's text and thoughts; return its parts (text, citation, tool call, …).
 
         Returns:
             Parts of the answer, each with its start in the text.
         """
         layout, response = self._layout, self._response
         nodes = self._answer.each(layout.text)
-        if not layout.citations and nodes and isinstance(text := parsed(nodes[0].value), str):
+        if not layout.citations and nodes and isinstance(text := parse_text(nodes[0].value), str):
             nodes[0] = Node(text, nodes[0].json_path)  # a text that was saved as JSON
         parts = [part for node in nodes for part in read_parts(node)]
         if layout.needs_text and not any(part.is_text for part in parts):
@@ -115,7 +115,7 @@ class _AnswerReader:
         return parts
 
     def _read_sources(self) -> None:
-        """Read the sources of the response, with the details that it has of them elsewhere."""
+        """Read the sources of a tool's response, with details stored elsewhere in it."""
         layout, response = self._layout, self._response
         try:
             nodes = self._find(layout.sources)
@@ -138,11 +138,11 @@ class _AnswerReader:
         more = {
             normalise_url(s.url): s for s in map(read_source, self._find(layout.details)) if s.url
         }
-        response.sources = [s.filled(more.get(normalise_url(s.url))) for s in response.sources]
+        response.sources = [s.merged_with(more.get(normalise_url(s.url))) for s in response.sources]
         self._n_listed = len(response.sources)
 
     def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
-        """Read the citations that are stored beside an answer's text, and add them to the response.
+        """Read citations that a tool lists outside the answer's text, and add them to the response.
 
         A citation without a span cites for its whole part; one that is only an offset in the text
         becomes a mark there (``is_mark``); all others cite for the stretch from first to last.
@@ -175,7 +175,7 @@ class _AnswerReader:
             if citations.end and not is_whole:
                 words = node.text(citations.words)
                 if text not in units:
-                    units[text] = unit_of(citations, text, spans)
+                    units[text] = find_unit(citations, text, spans)
                 first, last = locate(units[text], text, at, words, node.json_path)
                 first, last, is_mark = link_span(text, first, last)
             scores = [n.value for n in node.each(citations.confidence)]
@@ -187,7 +187,7 @@ class _AnswerReader:
             ]
 
     def _find_sources(self, citations: Citations, node: Node, quote: str | None) -> list[int]:
-        """Get a citation's sources, as positions in the response; add sources that are new.
+        """Get the positions of a citation's sources in the response; add sources that are new.
 
         Args:
             citations: how citations of this kind are declared.
@@ -225,7 +225,7 @@ class _AnswerReader:
 
 
 def _is_counted(citations: Citations, node: Node) -> bool:
-    """Whether a citation is of a type that counts; raises an error for an unknown type.
+    """Whether a tool's citation is of a type that is read; raises an error if unknown.
 
     Args:
         citations: how citations of this kind are declared.
@@ -248,7 +248,7 @@ def _is_counted(citations: Citations, node: Node) -> bool:
 def _read_quotation(
     citations: Citations, node: Node
 ) -> tuple[str | None, str | None, tuple[int, int] | None]:
-    """Read a citation's (quotation, unit of its offsets, (start, end) in the source), or None.
+    """Read a citation's (quotation, unit of offsets, (start, end) in the source), each or None.
 
     Args:
         citations: how citations of this kind are declared.

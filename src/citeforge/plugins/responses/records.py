@@ -44,20 +44,20 @@ class CitedSource:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Key that is equal for two mentions of the same source."""
+        """Key that two mentions of the same cited source share."""
         if self.url:
             return normalise_url(self.url), self.index
         return self.ids, self.title, self.index, self.is_absent
 
-    def filled(self, other: "CitedSource | None") -> "CitedSource":
-        """Copy the source; fill an empty title or text from another mention of the source."""
+    def merged_with(self, other: "CitedSource | None") -> "CitedSource":
+        """Copy the cited source, with title or text from another mention where it has none."""
         if other is None:
             return self
         return replace(self, title=self.title or other.title, text=self.text or other.text)
 
     @property
     def name(self) -> str:
-        """Name of the source in messages: its first id, else its URL, title or number."""
+        """Name of the cited source for messages: its first id, else its URL, title or number."""
         number = "" if self.index is None else f"number {self.index}"
         return next((n for n in (*self.ids, self.url, self.title) if n), number)
 
@@ -116,7 +116,7 @@ class Response:
     _by_id: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     def add_source(self, source: CitedSource) -> int:
-        """Get a source's position in the response; add the source, or its text, if new."""
+        """Add a source, or its text, to the response if new; return its position."""
         self._index_sources()
         at = self._by_key.get(source.key)
         if at is None:
@@ -129,12 +129,12 @@ class Response:
         return at
 
     def find_id(self, name: str) -> int | None:
-        """Find the position of the first source with an id; None if there is none."""
+        """Find the position of the response's first source with an id; None if there is none."""
         self._index_sources()
         return self._by_id.get(name)
 
     def _index_sources(self) -> None:
-        """Index the sources that were added since the last call."""
+        """Index the response's sources that were added since the last call, by key and id."""
         if self._indexed is not self.sources:
             self._indexed, self._n_indexed, self._by_key, self._by_id = self.sources, 0, {}, {}
         for at in range(self._n_indexed, len(self.sources)):
@@ -146,7 +146,7 @@ class Response:
 
 @contextmanager
 def errors_at(path: Path, line: int, on_error: OnError = None) -> Iterator[None]:
-    """Add a file and line to each InputError of the block, and report or raise it.
+    """Add file and line to an InputError of the block; report it to ``on_error``, or raise.
 
     Args:
         path: file.
@@ -169,7 +169,7 @@ def errors_at(path: Path, line: int, on_error: OnError = None) -> Iterator[None]
 
 
 def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:
-    """Extend a citation's span to a closing bracket: (start, end, whether it is a link or mark).
+    """Extend a citation's span to its closing bracket: (start, end, whether a link or mark).
 
     ``end_index`` is called the last character; where the bracket that closes a link is just behind
     it, that is part of the link.

@@ -74,7 +74,9 @@ class _Report(msgspec.Struct):
 def read_reports(
     path: Path, benchmark: Benchmark, with_facts: bool = False, with_verdicts: bool = False
 ) -> Lines:
-    """Yield (line number, report) of a file; its query is found by the line's id, else its prompt.
+    """Yield (line number, report as an answer) of a file in DeepResearch Bench's layout.
+
+    The query is found by the line's id, else its prompt.
 
     Args:
         path: file of reports.
@@ -96,7 +98,7 @@ def read_reports(
 def _read_facts(
     path: Path, row: _Report, line: int, with_verdicts: bool = False
 ) -> tuple[CitedFact, ...]:
-    """Read a line's facts with the URLs cited for them, as DeepResearch Bench's LLM extracted them.
+    """Read a report's (statement, cited URL) pairs that DeepResearch Bench's LLM extracted.
 
     Args:
         path: the file, for errors.
@@ -128,7 +130,7 @@ def _read_facts(
 
 
 def _read_verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outcome]:
-    """Map the position of each fact on a cited page to the verdict that the line has on it.
+    """Read an LLM's verdicts on the statements that cite a page, by statement's position.
 
     Args:
         path: the file, for errors.
@@ -160,7 +162,7 @@ def _read_verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int,
 
 
 def _list_pages(row: _Report) -> list[OwnPassage]:
-    """List a report's web pages as passages, with empty texts for pages that were not scraped."""
+    """List a report's cited web pages as passages; those not scraped have empty texts."""
     pages = [OwnPassage(p.text, p.url, p.title, p.url) for p in row.pages or ()]
     for url, scraped in (row.citations_deduped or {}).items():
         text = scraped.url_content or ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from citeforge.plugins.responses.layout import declarations
 from citeforge.plugins.responses.records import CitedSource
-from citeforge.plugins.responses.values import Node, parsed
+from citeforge.plugins.responses.values import Node, parse_text
 from citeforge.schemas.errors import InputError
 
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
@@ -21,7 +21,7 @@ _SAVED_AS_TEXT = re.compile(
 
 
 def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
-    """Read a cited source from a document, or from its text or address alone.
+    """Read a cited source (id, title, URL, text) from a tool's JSON for a document.
 
     Args:
         node: the document.
@@ -57,7 +57,7 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
 
 
 def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node | None:
-    """Find a list of documents inside a JSON value: items with texts that the answer lacks.
+    """Find a list of documents (items with texts not in the answer) inside a JSON value.
 
     Args:
         node: the value.
@@ -81,7 +81,7 @@ def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node
 
 
 def _source_from_text(text: str, field: str, must_be_whole: bool) -> CitedSource:
-    """Make a source from a document that is a plain text or an address.
+    """Make a cited source from a document that is a plain text or a URL.
 
     Args:
         text: the document.
@@ -100,7 +100,7 @@ def _source_from_text(text: str, field: str, must_be_whole: bool) -> CitedSource
 
 
 def _unwrap(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split a document's fields: (fields of its wrapper, fields of the document inside it).
+    """Split a document's JSON: (fields of its wrapper, fields of the document inside).
 
     Args:
         value: the document, whose fields may be in an object inside it, such as ``node``.
@@ -119,17 +119,17 @@ def _unwrap(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _merge_metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the metadata objects of some documents into one."""
+    """Merge the metadata of a document and its wrapper into one object."""
     merged: dict[str, Any] = {}
     for document in documents:
         for name in declarations().document.metadata:
-            value = parsed(document.get(name))
+            value = parse_text(document.get(name))
             merged |= value if isinstance(value, dict) else {}
     return merged
 
 
 def _find_address(node: Node) -> str:
-    """Find the address (https, s3, gs) of a document; empty if it has none."""
+    """Find the URL (https, s3, gs) of a document; empty if it has none."""
     addresses = (n.value for path in declarations().document.urls for n in node.each(path))
     return next(
         (a for a in addresses if isinstance(a, str) and re.match(r"(?:https?|s3|gs)://", a)), ""
@@ -137,7 +137,7 @@ def _find_address(node: Node) -> str:
 
 
 def _possible_ids(document: Node, metadata: Node, url: str, title: str) -> Iterator[str]:
-    """Yield possible passage ids of a document, the surest first.
+    """Yield a document's possible passage ids (file name, id, URL, title), most likely first.
 
     Args:
         document: fields of the document.

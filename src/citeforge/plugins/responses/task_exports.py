@@ -46,7 +46,7 @@ class TaskOptions(ContextOptions):
 
 
 def export_task(framework: str, folder: Path, out: Path, options: TaskOptions) -> DroppedFields:
-    """Write ``task.py``, ``task.json``, ``data/prompts.jsonl``, ``package`` and ``README.md``.
+    """Export a benchmark as a task of inspect_ai or lighteval; return what is left out.
 
     Args:
         framework: ``inspect`` or ``lighteval``.
@@ -105,7 +105,7 @@ def export_task(framework: str, folder: Path, out: Path, options: TaskOptions) -
 
 
 def _task_name(benchmark: str) -> str:
-    """Make the name of a task from that of a benchmark; frameworks give ``|:,`` a meaning."""
+    """Make an exported task's name from a benchmark's: letters, digits, ``_`` and ``-``."""
     return f"citeforge_{re.sub(r'[^A-Za-z0-9_-]', '_', benchmark)[:_LONGEST_NAME]}"
 
 

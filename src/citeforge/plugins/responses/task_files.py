@@ -33,7 +33,7 @@ class TaskFile(FrozenRecord):
 
 
 def read_task(folder: Path) -> TaskFile:
-    """Read ``task.json`` of an exported task.
+    """Read the settings (``task.json``) of a task exported for inspect_ai or lighteval.
 
     Raises:
         InputError: it is missing or damaged.

@@ -50,7 +50,7 @@ class InMemoryBenchmark(Benchmark):
     """A benchmark, or some of its queries, whose tables and shown passages are in memory."""
 
     def __init__(self, whole: Benchmark) -> None:
-        """Wrap a benchmark for scoring single answers: tables and texts are read once.
+        """Wrap a benchmark so that its tables and texts are read from disk only once.
 
         Args:
             whole: the benchmark with all its queries.
@@ -65,18 +65,18 @@ class InMemoryBenchmark(Benchmark):
         )
 
     def limited_to(self, queries: Iterable[str]) -> "InMemoryBenchmark":
-        """Copy the benchmark, limited to some of its queries, in its own order."""
+        """Copy the benchmark with only some of its queries, in its own order."""
         part = InMemoryBenchmark(self)
         part._shown_texts, part.query_subset = self._shown_texts, frozenset(queries)
         return part
 
     def table(self, config: str, split: str) -> pa.Table:
-        """Get a table of the benchmark from memory, with the rows about its queries."""
+        """Get a table of the benchmark from memory, limited to its selected queries."""
         table = self._whole_table(config, split)
         return table if self.query_subset is None else rows_about(table, config, self.query_subset)
 
     def texts(self, ids: Iterable[str] | Any) -> dict[str, tuple[str, str]]:
-        """Map passage ids to (title, text), from memory for passages that a context shows."""
+        """Map passage ids to (title, text); those in contexts come from memory."""
         names = ids.to_pylist() if isinstance(ids, pa.Array) else list(ids)
         texts = self._shown_texts()
         others = [name for name in names if name not in texts]
@@ -98,7 +98,7 @@ class Scoring:
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Open the benchmark and the judge that settings name, and select the measures.
+        """Open the benchmark, judge and measures that scoring settings name.
 
         Raises:
             InputError: one of them cannot be had.
@@ -121,7 +121,7 @@ class Scoring:
         self._single = select(["rage"]) if self._is_of_cells else self._measures
 
     def score_one(self, answer: SubmissionLine) -> tuple[dict[str, float | None], dict[str, str]]:
-        """Score one answer: (measure to raw value, measure to the reason why it has none).
+        """Score one answer: (raw values by measure, reasons for measures not computed).
 
         Returns:
             Measure to its value, None where undefined; measure to why it could not be computed.
@@ -143,7 +143,7 @@ class Scoring:
         return values, {n.name: n.reason for n in scores.not_computed}
 
     def score_all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
-        """Score answers over their queries: a score file per context set, or one for an experiment.
+        """Score several answers: a score file per context set, or one for an experiment.
 
         Raises:
             CiteforgeError: as ``citeforge score``.
@@ -166,7 +166,7 @@ class Scoring:
         measures: Sequence[Any],
         context: str | None,
     ) -> ScoreFile:
-        """Score answers to a benchmark by measures, as a submission in a temporary file.
+        """Score answers by some measures, as a submission to a benchmark in a temporary file.
 
         Args:
             answers: submission lines.
@@ -183,7 +183,7 @@ class Scoring:
 
 
 def list_raw_values(files: Sequence[ScoreFile]) -> dict[str, float]:
-    """Map measures of score files to raw values, and ``NAME_stderr`` to standard errors.
+    """List score files' raw values, and ``NAME_stderr``, by measure.
 
     Values are a hundredth of what ``citeforge score`` shows where that is a percentage. With
     several files each name ends in ``[context]``.
@@ -201,5 +201,5 @@ def list_raw_values(files: Sequence[ScoreFile]) -> dict[str, float]:
 
 @lru_cache(maxsize=8)
 def open_scoring(settings: Settings) -> Scoring:
-    """Open the benchmark, judge and measures that the settings name, once per process."""
+    """Open the benchmark, judge and measures that scoring settings name, once per process."""
     return Scoring(settings)

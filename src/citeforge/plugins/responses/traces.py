@@ -18,14 +18,14 @@ from citeforge.plugins.responses.layout import declarations
 from citeforge.plugins.responses.parts import read_parts
 from citeforge.plugins.responses.records import errors_at
 from citeforge.plugins.responses.sources import find_documents
-from citeforge.plugins.responses.values import Node, nested, parsed
+from citeforge.plugins.responses.values import Node, parse_text, unflatten
 from citeforge.schemas.submission import HEADER
 
 _ROW: Any = dict[str, Any]
 
 
 def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number of its first line, row of question, answer and documents) of each trace.
+    """Yield (first line, row with question, answer and documents) of each trace of a file.
 
     Args:
         path: JSON Lines: a span, a trace, or a batch of spans on each.
@@ -39,8 +39,8 @@ def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, 
             yield line, _Trace([span for span, _ in spans]).row()
 
 
-def claims_in_traces(path: Path) -> Claims:
-    """Yield, per trace, its line and the benchmark hashes named in its spans or resource.
+def find_trace_hashes(path: Path) -> Claims:
+    """Yield (first line, benchmark hashes in its spans or resource) of each trace of a file.
 
     Raises:
         InputError: the file cannot be read.
@@ -50,12 +50,9 @@ def claims_in_traces(path: Path) -> Claims:
 
 
 def _group_spans(path: Path, on_error: OnError) -> list[tuple[int, list[tuple[Node, Any]]]]:
-    """Read the spans of each trace, with the number of its first line.
+    """Group a file's spans by trace: (first line, (span, raw JSON) of each span).
 
     A span is there twice, as :func:`_read_spans` yields it.
-
-    Returns:
-        (number of the first line, (span, raw content) of each span) of each trace.
     """
     traces: dict[str, tuple[int, list[tuple[Node, Any]]]] = {}
     for number, row in read_rows(path, _ROW, HEADER, on_error):
@@ -67,7 +64,7 @@ def _group_spans(path: Path, on_error: OnError) -> list[tuple[int, list[tuple[No
 
 
 def _read_spans(row: dict[str, Any]) -> Iterator[tuple[Node, Any]]:
-    """Yield (span, its raw content) of each span in a line of a trace file.
+    """Yield (span, its raw JSON) of each span in a line of a trace file.
 
     In the span, dotted names are objects, and JSON in texts is parsed. The raw content is as the
     tool wrote it, with the resource that it belongs to.
@@ -80,39 +77,44 @@ def _read_spans(row: dict[str, Any]) -> Iterator[tuple[Node, Any]]:
             span.fail_type("a span")
         attributes = span.value.get("attributes")
         if isinstance(attributes, list):
-            attributes = {str(a.text("key")): _otlp_value(a) for a in span.each("attributes.*")}
-        inner = nested({**span.value, "attributes": attributes})
-        yield Node(_parse_texts(inner)), [span.value, resources]
+            attributes = {
+                str(a.text("key")): _decode_otlp_value(a) for a in span.each("attributes.*")
+            }
+        inner = unflatten({**span.value, "attributes": attributes})
+        yield Node(_parse_json_texts(inner)), [span.value, resources]
     if not batch:
         name = row.get("id")
         outer = {**row, "traceId": name} if line.has("observations") else row
-        yield Node(_parse_texts(nested(outer))), row
+        yield Node(_parse_json_texts(unflatten(outer))), row
         for observation in line.each("observations.*"):
             if isinstance(observation.value, dict):
                 more = {"traceId": name, "parentObservationId": name}
-                yield Node(_parse_texts(nested(more | observation.value))), observation.value
+                yield (
+                    Node(_parse_json_texts(unflatten(more | observation.value))),
+                    observation.value,
+                )
 
 
-def _otlp_value(attribute: Node) -> Any:
-    """Get the plain value of an OTLP attribute (``stringValue``, ``arrayValue`` and so on)."""
+def _decode_otlp_value(attribute: Node) -> Any:
+    """Decode the value of an OTLP attribute (``stringValue``, ``arrayValue``, …) to JSON."""
     value = attribute.first("value.%")
     if value is None:
         return None
     items = value.each("values.*")
-    return [_otlp_value(Node({"value": i.value})) for i in items] if items else value.value
+    return [_decode_otlp_value(Node({"value": i.value})) for i in items] if items else value.value
 
 
-def _parse_texts(value: Any) -> Any:
-    """Replace all texts inside a value that are JSON by their parsed values."""
+def _parse_json_texts(value: Any) -> Any:
+    """Parse all texts inside a JSON value that are JSON themselves."""
     if isinstance(value, dict):
-        return {k: _parse_texts(v) for k, v in value.items()}
+        return {k: _parse_json_texts(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [_parse_texts(v) for v in value]
-    return parsed(value)
+        return [_parse_json_texts(v) for v in value]
+    return parse_text(value)
 
 
 def _first_text(node: Node, paths: str) -> str:
-    """Get the first value of a node at some paths, as text; empty if there is none."""
+    """Get the first value at paths in a JSON node, as text; empty if there is none."""
     return next((str(n.value) for n in node.each(paths)), "")
 
 
@@ -120,18 +122,18 @@ class _Trace:
     """The spans of one trace."""
 
     def __init__(self, spans: list[Node]) -> None:
-        """Sort the spans of a trace by time, and find its root spans and its model calls."""
+        """Sort a trace's spans by time, and find its root spans and LLM calls."""
         self._paths = paths = declarations().spans
         self._spans = sorted(spans, key=lambda s: _first_text(s, paths.start))
         ids = {_first_text(s, paths.span) for s in spans} - {""}
         self._roots = [s for s in self._spans if _first_text(s, paths.parent) not in ids]
         self._models = [
             s for s in self._spans
-            if s.has(paths.model_output) or self._kind(s) in ("LLM", "GENERATION", "CHAT")
+            if s.has(paths.model_output) or self._get_kind(s) in ("LLM", "GENERATION", "CHAT")
         ]  # fmt: skip
 
     def row(self) -> dict[str, Any]:
-        """Make the trace's row: query id, question, answer, finish reason and documents."""
+        """Extract from the trace: query id, question, answer, finish reason and documents."""
         paths = self._paths
         queries = [n.value for s in [*self._roots, *self._spans] for n in s.each(paths.query_id)]
         reasons = [n.value for s in self._models for n in s.each(paths.finish)[:1]]
@@ -143,12 +145,12 @@ class _Trace:
             "documents": self._find_documents(),
         }
 
-    def _kind(self, span: Node) -> str:
-        """Get a span's kind, capitals such as LLM or RETRIEVER; empty if the span states none."""
+    def _get_kind(self, span: Node) -> str:
+        """Get a span's type in capitals, such as LLM or RETRIEVER; empty if it states none."""
         return _first_text(span, self._paths.kind).strip('"').upper()
 
     def _find_question(self) -> str | None:
-        """Find the question of the trace in a root span, else in the last message of a user."""
+        """Find the user's question in a root span, else in an LLM call's last user message."""
         paths = self._paths
         for root in self._roots:
             for value in root.each(paths.input):
@@ -158,13 +160,13 @@ class _Trace:
         for model in self._models:
             messages = model.each(paths.model_input)
             users = [m for m in messages if _first_text(m, "role") in ("", "user")]
-            parts = read_parts(Node(_message_parts(users[-1]))) if users else ()
+            parts = read_parts(Node(_get_message_parts(users[-1]))) if users else ()
             if text := "".join(p.text for p in parts if p.is_text):
                 return text
         return None
 
     def _find_answer(self) -> Any:
-        """Find the trace's answer in its root spans or model calls: a text, or message parts.
+        """Find the trace's answer in root spans or LLM calls: a text, message parts, or None.
 
         Returns:
             A text, or a list of message parts, as the tool wrote it; None if there is none.
@@ -176,14 +178,14 @@ class _Trace:
         others = [n for s in reversed(self._models) for n in s.each(paths.output)]
         inner = (found for n in [*outputs, *others] if (found := n.first(paths.answer)) is not None)
         answer = next(chain(texts, called, inner), None)
-        return None if answer is None else _message_parts(answer)
+        return None if answer is None else _get_message_parts(answer)
 
     def _find_documents(self) -> list[Any] | None:
-        """Find the documents of the last reranker, else of all retrievers; None without any."""
+        """Find the retrieved documents in the trace: of the last reranker, else all; or None."""
         paths, spans = self._paths, self._spans
         if reranked := [documents for s in spans if (documents := s.each(paths.reranked))]:
             return [d.value for d in reranked[-1]]
-        retrievers = [s for s in spans if self._kind(s) in ("RETRIEVER", "RETRIEVAL")]
+        retrievers = [s for s in spans if self._get_kind(s) in ("RETRIEVER", "RETRIEVAL")]
         found = [d for s in spans for d in s.each(paths.documents)]
         found = found or [d for s in retrievers for d in s.each(paths.retrieved)]
         outputs = [n for s in spans for n in s.each(paths.output) if not found]
@@ -195,7 +197,7 @@ class _Trace:
         return distinct or ([] if retrievers else None)
 
 
-def _message_parts(node: Node) -> Any:
-    """Get the parts of a message if it has any, else the message itself."""
+def _get_message_parts(node: Node) -> Any:
+    """Get the parts (texts, tool calls, …) of an LLM message, else the message itself."""
     parts = node.each("parts.* | contents.*.message_content")
     return [p.value for p in parts] or node.value

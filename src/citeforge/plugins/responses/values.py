@@ -22,7 +22,7 @@ _MOST_DIGITS = 18
 
 @cache
 def _split_paths(paths: str) -> tuple[tuple[str, ...], ...]:
-    """Split alternative paths at ``|``, and each path at its dots."""
+    """Split JSON paths: alternatives at ``|``, and each into its steps at dots."""
     split = (path.strip() for path in paths.split("|"))
     return tuple(() if path == "." else tuple(path.split(".")) for path in split)
 
@@ -47,10 +47,11 @@ class Node:
     json_path: str = ""
 
     def each(self, paths: str) -> list[Node]:
-        """List the values at the first of some paths that leads to any; ``.`` is the node.
+        """List the JSON values at the first of alternative paths that leads to any.
 
         Args:
-            paths: alternatives separated by ``|``; the steps of each are separated by dots.
+            paths: alternatives separated by ``|``; the steps of each are separated by dots; ``.``
+                is the node.
         """
         for path in _split_paths(paths) if paths else ():
             nodes = [self]
@@ -61,22 +62,22 @@ class Node:
         return []
 
     def first(self, paths: str) -> Node | None:
-        """Find the first value at the first of some paths that leads to any; None if none does."""
+        """Find the first JSON value at the first of alternative paths with any, or None."""
         return next(iter(self.each(paths)), None)
 
     def has(self, paths: str) -> bool:
-        """Whether any of the paths leads from the node to a value."""
+        """Whether any of the alternative paths leads from the JSON node to a value."""
         try:
             return bool(self.each(paths))
         except InputError:
             return False  # something else than a list is there
 
     def matches(self, signs: str) -> bool:
-        """Whether the node has what a rule names: ``a | b & c`` is ``a``, or ``b`` and ``c``."""
+        """Whether the JSON node has fields as a rule says: ``a | b & c`` is a, or both b and c."""
         return any(all(map(self.has, some.split("&"))) for some in signs.split("|"))
 
     def text(self, paths: str) -> str | None:
-        """Get the text at the first of some paths that leads to a value; None if none does.
+        """Get the text at the first of alternative paths with a value; None without one.
 
         Raises:
             InputError: another type is there.
@@ -87,7 +88,7 @@ class Node:
         return None if node is None else node.value
 
     def number(self, paths: str) -> int | None:
-        """Get the integer (or digits in a text) at the first path with a value; None if none has.
+        """Get the integer (also from a text) at the first path with a value; None without one.
 
         Raises:
             InputError: another type is there.
@@ -100,7 +101,7 @@ class Node:
         return int(node.value)  # as Google writes long integers
 
     def items(self) -> list[Node]:
-        """List the items of a list, without nulls.
+        """List the items of the JSON list, without nulls.
 
         Raises:
             InputError: it is no list.
@@ -112,13 +113,13 @@ class Node:
         ]
 
     def fail_type(self, wanted: str) -> NoReturn:
-        """Raise an error that says which type the value has, and which is wanted."""
+        """Raise an error with the JSON value's type and the type that is wanted."""
         names = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
         found = names.get(type(self.value), "a number")
         raise InputError(f"is {found}", field=self.json_path, allowed=wanted, code="wrong-type")
 
     def _follow_step(self, name: str) -> Iterator[Node]:
-        """Yield the values at one step of a path: field, index, ``%`` any field, ``*`` any item.
+        """Yield the JSON values one path step away: field, index, any field (%) or item (*).
 
         Args:
             name: the step; ``field=value`` yields the node itself if the field has this value.
@@ -145,8 +146,8 @@ class Node:
                     yield Node(value[found], f"{self.json_path}.{found}".lstrip("."))
 
 
-def nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """Convert dotted names of an object (``documents.0.id``) to nested objects and lists.
+def unflatten(flat: dict[str, Any]) -> dict[str, Any]:
+    """Convert an object's dotted names (``documents.0.id``) to nested objects and lists.
 
     Args:
         flat: names, which may have dots, to values.
@@ -159,33 +160,33 @@ def nested(flat: dict[str, Any]) -> dict[str, Any]:
             if not isinstance(at.get(step), dict):
                 at[step] = {} if at.get(step) is None else {"value": at[step]}
             at = at[step]
-        inner = nested(value) if isinstance(value, dict) else value
+        inner = unflatten(value) if isinstance(value, dict) else value
         if isinstance(at.get(last), dict):
             at[last].update(inner if isinstance(inner, dict) else {"value": inner})
         else:
             at[last] = inner
-    return {name: _with_lists(value) for name, value in result.items()}
+    return {name: _convert_numbered_objects(value) for name, value in result.items()}
 
 
-def _with_lists(value: Any) -> Any:
-    """Convert every object inside a value to a list if all its keys are numbers."""
+def _convert_numbered_objects(value: Any) -> Any:
+    """Convert objects inside a JSON value to lists where all keys are numbers."""
     if isinstance(value, list):
-        return [nested(v) if isinstance(v, dict) else v for v in value]
+        return [unflatten(v) if isinstance(v, dict) else v for v in value]
     if not isinstance(value, dict):
         return value
-    inner = {name: _with_lists(v) for name, v in value.items()}
+    inner = {name: _convert_numbered_objects(v) for name, v in value.items()}
     if inner and all(map(is_integer, inner)):
         return [inner[name] for name in sorted(inner, key=int)]
     return inner
 
 
 def is_integer(text: str) -> bool:
-    """Whether a text is a number of at most 18 digits, such as a position; Python refuses 5,000."""
+    """Whether a text is a non-negative integer of at most 18 digits."""
     return text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
-def parsed(value: Any) -> Any:
-    """Parse a text that is a JSON object, list or text; return any other value as it is."""
+def parse_text(value: Any) -> Any:
+    """Parse a text that contains a JSON object, list or text; return other values unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
             return msgspec.json.decode(value)

@@ -7,7 +7,7 @@ WAY = "[WAY]"
 
 
 def list_ways(is_numbered: bool) -> list[str]:
-    """List the ways to match sources that a user can name for a format.
+    """List the names of the ways to match sources with passages that a format offers.
 
     Args:
         is_numbered: whether its sources have a number among the passages shown.

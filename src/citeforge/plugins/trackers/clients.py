@@ -28,7 +28,7 @@ _MOST_SETTINGS, _MOST_VALUES = 100, 1000
 
 
 def log_mlflow(run: TrackedRun) -> str:
-    """Log a run to the MLflow server, database or folder that ``MLFLOW_TRACKING_URI`` names.
+    """Log scores as a run to MLflow (``MLFLOW_TRACKING_URI``); return where it is.
 
     Raises:
         MissingExtraError: it is a database, and the client for it is not installed.
@@ -62,14 +62,14 @@ def log_mlflow(run: TrackedRun) -> str:
 
 
 def _split(pairs: dict[str, T], size: int) -> Iterator[list[tuple[str, T]]]:
-    """Yield the items of a mapping in lists of at most ``size``."""
+    """Yield a mapping's (key, value) pairs in lists of at most ``size``."""
     items = iter(pairs.items())
     while part := list(islice(items, size)):
         yield part
 
 
 def log_wandb(run: TrackedRun) -> str:
-    """Log a run to Weights & Biases, or with ``WANDB_MODE=offline`` to the folder ``wandb``."""
+    """Log scores as a run to Weights & Biases (or its offline folder); return where it is."""
     import wandb
 
     project = os.environ.get("WANDB_PROJECT") or run.project
@@ -87,7 +87,7 @@ def log_wandb(run: TrackedRun) -> str:
 
 
 def log_trackio(run: TrackedRun) -> str:
-    """Log a run to trackio: its local database, or what ``TRACKIO_SPACE_ID`` names.
+    """Log scores as a run to trackio (``TRACKIO_SPACE_ID``); return how to show it.
 
     Raises:
         ConnectionError: trackio warned that something did not reach its place.

@@ -5,7 +5,7 @@ from pathlib import Path
 from citeforge.evaluator.measures.rage_citations import score_strict
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
-from citeforge.plugins.training.rewards import RewardMeasure, reward_of
+from citeforge.plugins.training.rewards import RewardMeasure, get_reward_function
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 
@@ -29,7 +29,7 @@ class CitationReward:
         *,
         context: str | None = None,
     ) -> None:
-        """Load a benchmark's contexts; raise an error if they have no relevance judgements.
+        """Load a benchmark's contexts and relevance judgements; raise an error without these.
 
         Args:
             benchmark: opened, a folder, or ``hub:ORG/NAME``.
@@ -41,7 +41,7 @@ class CitationReward:
             UsageError: several context sets and none named, contexts of triples, or passages
                 without relevance judgements.
         """
-        self._reward = reward_of(measure)
+        self._reward = get_reward_function(measure)
         self.benchmark = load(benchmark)
         contexts = self.benchmark.contexts
         if context is None and len(contexts) > 1:

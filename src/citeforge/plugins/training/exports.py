@@ -35,7 +35,7 @@ _TEXT, _VALUE = pa.string(), pa.float64()
 
 
 def _make_schema(**types: pa.DataType) -> pa.Schema:
-    """Make a table schema of columns without nulls."""
+    """Make a table schema from column types by name, without nulls."""
     return pa.schema([pa.field(name, value, nullable=False) for name, value in types.items()])
 
 
@@ -94,7 +94,7 @@ class _ExportState:
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Read held-out questions and the template; find which queries are held out."""
+        """Read held-out questions and the prompt template; find which queries are held out."""
         self.held_out: HeldOut = read_held_out(self.options.held_out)
         self.template = load_template(self.options.template or self.benchmark.kind.facts.template)
         self._reasons = [
@@ -105,7 +105,7 @@ class _ExportState:
         ]
 
     def find_reason(self, row: int, table: ContextTable) -> str | None:
-        """Get the reason why the export leaves a question out; None if it is used."""
+        """Get the reason why a training export leaves a question out; None if it does not."""
         return self._reasons[row] or (
             None if table.relevant[row] else "without recall: no relevant passage is shown"
         )
@@ -124,23 +124,23 @@ class _ExportState:
         return table
 
     def make_prompts(self, name: str) -> Iterator[tuple[int, list[dict[str, str]]]]:
-        """Yield (row number, prompt as a conversation) of every question of a context set."""
+        """Yield (row of the query, prompt as messages) for all queries of a context set."""
         texts = render_prompts(self.benchmark, name, self.template)
         for row, (_, text) in enumerate(texts):
             yield row, [{"role": "user", "content": text}]
 
     def write(
         self,
-        what: str,
+        row_noun: str,
         rows: Iterable[dict[str, Any]],
         schema: pa.Schema,
         allowed: str,
         **more: Any,
     ) -> DroppedFields:
-        """Write rows as Parquet, in batches, and a summary of the export.
+        """Write training rows as Parquet and a summary; return what was left out.
 
         Args:
-            what: noun for a row, for errors.
+            row_noun: noun for a row, for errors.
             rows: rows of questions or answers.
             schema: schema of the rows.
             allowed: advice if no row is left, for errors.
@@ -160,7 +160,8 @@ class _ExportState:
         counts = dict(sorted(self.counts.items()))
         if not n_rows:
             raise InputError(
-                f"has no {what} to learn from ({join_counts(self.counts.items()) or 'no lines'})",
+                f"has no {row_noun} to learn from "
+                f"({join_counts(self.counts.items()) or 'no lines'})",
                 path=getattr(self.options, "submission", self.benchmark.folder), allowed=allowed,
                 code="too-few"
             )  # fmt: skip
@@ -183,7 +184,9 @@ class _ExportState:
 
 
 def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields:
-    """Write prompts with well-cited answers as ``chat.jsonl`` and ``data/train-*.parquet``.
+    """Export well-cited answers with their prompts as training data; return what is left out.
+
+    It writes ``chat.jsonl`` and ``data/train-*.parquet``.
 
     Args:
         folder: benchmark that was answered.
@@ -210,7 +213,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
     good = _select_good_answers(export, submission, context, options)
 
     def write_chat_lines() -> Iterator[dict[str, Any]]:
-        """Write each answer to ``chat.jsonl``, and yield it as a row of the table."""
+        """Write each selected answer to ``chat.jsonl``, and yield it as a row of the table."""
         with atomic_file(out / "chat.jsonl") as file:
             for row, prompt in export.make_prompts(context) if any(good.values()) else ():
                 for answer in sorted(good.get(row, ()), key=lambda k: k.run):
@@ -241,7 +244,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
 def _select_good_answers(
     export: _ExportState, submission: Submission, context: str, options: AnswerOptions
 ) -> dict[int, list[TrainingAnswer]]:
-    """Select a submission's answers to train on, by row of their question; count the others.
+    """Select a submission's answers to train on, by row of the question; count the others.
 
     Args:
         export: counts, and what is held out.
@@ -276,7 +279,7 @@ def _find_flaw(
     kept: Sequence[TrainingAnswer],
     options: AnswerOptions,
 ) -> str | None:
-    """Explain why an answer is not used for training; None if it is used.
+    """Explain why an answer is not good enough for training; None if it is.
 
     Args:
         answer: the answer.
@@ -296,7 +299,9 @@ def _find_flaw(
 
 
 def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
-    """Write prompts, with the data for their rewards, as ``data/train-*.parquet``.
+    """Export prompts with reward data for RL training; return what is left out.
+
+    It writes ``data/train-*.parquet``.
 
     Args:
         folder: benchmark that is to be answered.
@@ -314,7 +319,7 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
     contexts = benchmark.contexts if options.context is None else [options.context]
 
     def rows() -> Iterator[dict[str, Any]]:
-        """Yield a row (prompt, and data for its reward) of each question not left out."""
+        """Yield a training row (prompt, and data for its reward) per question not left out."""
         grammar = benchmark.grammar
         for name in contexts:
             table = export.get_context(name)

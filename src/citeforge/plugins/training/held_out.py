@@ -28,7 +28,7 @@ class _QuestionRow(msgspec.Struct):
 
 
 def normalise_question(text: str) -> str:
-    """Normalise a question for comparison: NFKC, lower case, words only."""
+    """Normalise a question (NFKC, lower case, words only) to find equal ones."""
     return match_form(unicodedata.normalize("NFKC", text))
 
 
@@ -47,14 +47,14 @@ class HeldOut:
     inputs: dict[str, dict[str, str | int]]
 
     def find_reason(self, query_id: str, text: str) -> str | None:
-        """Get the reason why a question is held out; None if it is not."""
+        """Get the reason (id or text) why a question is held out; None if it is not."""
         if query_id in self.ids:
             return "held out by id"
         return "held out by text" if normalise_question(text) in self.texts else None
 
 
 def read_held_out(paths: Sequence[Path]) -> HeldOut:
-    """Read the held-out questions of packages and JSON Lines files.
+    """Read questions to hold out of training from packages and JSON Lines files.
 
     Raises:
         InputError: one cannot be read, or contains no questions.

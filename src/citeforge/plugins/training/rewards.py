@@ -27,7 +27,7 @@ def citation_reward_with(
     max_words: int = 100,
     format_weight: float = 0.0,
 ) -> RewardFunction:
-    """Make a reward function ``function(completions, contexts, **kwargs)`` for trainers.
+    """Make a reward function for RL trainers: ``function(completions, contexts, **kwargs)``.
 
     Its completions are texts, or conversations (lists of messages), whose last message counts; each
     has its context: a mapping with ``n_passages``, ``relevant`` (positions from 0) and, where they
@@ -52,7 +52,7 @@ def citation_reward_with(
         UnknownValueError: no such measure.
         UsageError: a weight below 0, or fewer words than 1.
     """
-    citations = reward_of(measure)
+    citations = get_reward_function(measure)
     for name, weight in (("length_weight", length_weight), ("format_weight", format_weight)):
         if not 0 <= weight < math.inf:
             raise UsageError(f"{name}={weight}: expected 0 or more", code="out-of-range")
@@ -60,7 +60,7 @@ def citation_reward_with(
         raise UsageError(f"max_words={max_words}: expected 1 or more", code="out-of-range")
 
     def reward(answer: AnswerValues) -> float:
-        """Compute an answer's reward: the weighted mean of its citations, length and form."""
+        """Compute an answer's reward: weighted mean of citation, length and format terms."""
         length = min(1.0, max(0.0, 2 - answer.length / max_words)) if answer.length else 0.0
         total = citations(answer) + length_weight * length + format_weight * _format_term(answer)
         return total / (1 + length_weight + format_weight)
@@ -78,14 +78,14 @@ def citation_reward_with(
             )
         pairs = zip(completions, contexts, strict=True)
         return [
-            reward(_score_completion(_text_of(completion), context))
+            reward(_score_completion(_get_text(completion), context))
             for completion, context in pairs
         ]
 
     return citation_reward
 
 
-def reward_of(measure: RewardMeasure) -> Callable[[AnswerValues], float]:
+def get_reward_function(measure: RewardMeasure) -> Callable[[AnswerValues], float]:
     """Get the function that computes an answer's reward by a measure of its citations.
 
     Raises:
@@ -97,7 +97,7 @@ def reward_of(measure: RewardMeasure) -> Callable[[AnswerValues], float]:
 
 
 def _score_completion(output: str, context: Mapping[str, Any]) -> AnswerValues:
-    """Score a completion's citations of passages, which ``context`` describes.
+    """Score a completion's citations: precision, recall and counts.
 
     Args:
         output: text of the completion.
@@ -123,7 +123,7 @@ def _score_completion(output: str, context: Mapping[str, Any]) -> AnswerValues:
 
 @lru_cache(maxsize=16)
 def _make_grammar(base: int, form: str) -> Grammar:
-    """Make the grammar of answers whose marks count from ``base`` and are written as ``form``."""
+    """Make the citation grammar with first number ``base`` and marks written as ``form``."""
     return Grammar(base, form=form)
 
 
@@ -153,7 +153,7 @@ _CITATION_REWARDS: dict[str, Callable[[AnswerValues], float]] = {
 }  # fmt: skip
 
 
-def _text_of(completion: Any) -> str:
+def _get_text(completion: Any) -> str:
     """Get the text of a completion: itself, or its last message if it is a conversation.
 
     Raises:

@@ -88,7 +88,7 @@ class PointLists:
     labels: dict[Key, Points] = field(default_factory=dict)
 
     def find(self, names: Sequence[str], topic: str) -> Points | None:
-        """Get a topic's points (what answers should contain), labelled if this run's labels exist.
+        """Get a topic's points (nuggets, criteria), with labels of this run's answer if any.
 
         Args:
             names: names that files may have for the run.
@@ -98,7 +98,7 @@ class PointLists:
 
 
 def find_labels(labels: Mapping[Key, V], names: Sequence[str], topic: str) -> V | None:
-    """Look up the labels of a run's answer to a topic; None if there are none.
+    """Look up assessors' labels of a run's answer to a topic (query); None without any.
 
     Args:
         labels: of (run, topic); those without a run hold for every run.
@@ -187,7 +187,7 @@ MakeError = Callable[..., InputError]
 
 
 def read_assessments(paths: Iterable[Path]) -> Assessments:
-    """Read labels and points (what answers should contain) from assessment files in any layout.
+    """Read assessors' labels and points (nuggets, criteria) from files in any layout.
 
     Args:
         paths: files, or folders of JSON files.
@@ -211,7 +211,7 @@ def read_assessments(paths: Iterable[Path]) -> Assessments:
 
 
 def _list_files(path: Path) -> Sequence[Path]:
-    """List the files of assessments at a path: the file itself, or a folder's ``.json`` files."""
+    """List the assessment files at a path: the file itself, or a folder's ``.json`` files."""
     if not path.is_dir():
         return [path]
     if files := sorted(path.glob("*.json")):
@@ -222,7 +222,7 @@ def _list_files(path: Path) -> Sequence[Path]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
-    """Read the rows of a JSON file that contains one row or a list; they have no line number."""
+    """Yield (None in place of a line number, row) of a JSON file of assessments."""
     content = read_json(path)
     for row in content if isinstance(content, list) else [content]:
         try:
@@ -234,15 +234,15 @@ def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
 
 
 def _add_row(row: _Row, assessments: Assessments, fault: MakeError) -> None:
-    """Add the labels or points of one row to the assessments.
+    """Add the labels or points (nuggets, criteria) of a row to the assessments.
 
     Args:
         row: a line of any layout.
         assessments: labels and points are added.
         fault: makes an error that names file and line.
     """
-    topic = _first_filled(row.qid, row.topic_id, row.narrative_id, row.query_id)
-    key = _first_filled(row.run_id, row.runtag, row.run_tag, row.run), topic
+    topic = _get_first_text(row.qid, row.topic_id, row.narrative_id, row.query_id)
+    key = _get_first_text(row.run_id, row.runtag, row.run_tag, row.run), topic
     lists, criteria = assessments.lists, row.criteria if row.rubrics is None else row.rubrics
     if not topic:
         raise fault(
@@ -273,12 +273,12 @@ def _add_row(row: _Row, assessments: Assessments, fault: MakeError) -> None:
 
 
 def _is_nugget_sheet(path: Path) -> bool:
-    """Whether a CSV file has the columns of a sheet of nuggets."""
+    """Whether a CSV file is a sheet of nuggets, by its columns."""
     return next((NUGGET in row for _, row in read_csv(path)), False)
 
 
 def _read_nugget_sheet(path: Path, lists: PointLists) -> None:
-    """Read the nuggets that people kept in a sheet, and add them to the points of their queries.
+    """Add the nuggets that annotators kept in a CSV sheet to the points of their queries.
 
     Args:
         path: CSV file of ``labels propose nuggets``.
@@ -304,7 +304,7 @@ def _read_nugget_sheet(path: Path, lists: PointLists) -> None:
 
 
 def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
-    """Read DRAGUN's labels from CSV files, and add them to the points of its rubrics.
+    """Add DRAGUN's labels from CSV files to the points (short answers) of its rubrics.
 
     Args:
         paths: files with a label per short answer.
@@ -346,7 +346,7 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
 def _parse_label(
     label: str | int | None, values: Mapping[str, float | None], name: str, fault: MakeError
 ) -> float | None:
-    """Convert a label such as ``partial_support`` to its number; None if empty or not judged.
+    """Convert an assessor's label such as ``partial_support`` to its number; None if unjudged.
 
     Args:
         label: as the file has it.
@@ -366,13 +366,13 @@ def _parse_label(
     return values[word] if word else None
 
 
-def _first_filled(*names: str | int | None) -> str:
-    """Get the first of several fields that is not empty, as text; empty if all are."""
+def _get_first_text(*names: str | int | None) -> str:
+    """Get the first non-empty of several field values, as text; empty if there is none."""
     return next((str(n) for n in names if n not in (None, "")), "")
 
 
 def _read_criterion(row: _Criterion, fault: MakeError) -> Point:
-    """Read a criterion of a rubric as a point with weight and label.
+    """Convert a rubric's criterion to a point with weight and label.
 
     Args:
         row: the criterion, with weight and verdict.
@@ -392,7 +392,7 @@ def _read_criterion(row: _Criterion, fault: MakeError) -> Point:
 
 
 def _read_short_answers(row: _Criterion, fault: MakeError) -> Iterator[Point]:
-    """Read each short answer to a question of DRAGUN as a point, without a label.
+    """Yield the short answers to a DRAGUN question as points with weights, without labels.
 
     Args:
         row: the question, with its importance and short answers.
@@ -410,7 +410,7 @@ def _read_short_answers(row: _Criterion, fault: MakeError) -> Iterator[Point]:
 
 
 def _add_points(lists: PointLists, key: Key, points: Points, fault: MakeError) -> None:
-    """Add a row's points to its topic, and, if they have labels, to its run's answer.
+    """Add points to a topic and, if they are labelled, to a run's answer to it.
 
     Args:
         lists: points by topic, and labelled ones by run and topic.
@@ -427,7 +427,7 @@ def _add_points(lists: PointLists, key: Key, points: Points, fault: MakeError) -
 
 
 def _set_once(table: dict[K, V], key: K, value: V, fault: MakeError) -> None:
-    """Set an entry of a table; raise an error if it already has another value."""
+    """Set an entry of a table of assessments; raise an error if it has another value."""
     if table.setdefault(key, value) != value:
         raise fault(
             f"a second, different row for {key!r}", allowed="one row each", code="duplicate-id"
@@ -444,12 +444,12 @@ def load_assessments(inputs: Inputs) -> Assessments:
 
 
 def _read_assessments(inputs: Inputs) -> Assessments:
-    """Read the files of ``--assessments``."""
+    """Read the files of ``--assessments`` without a cache."""
     return read_assessments(inputs.tools.options.assessments)
 
 
 def require_one_run(inputs: Inputs, labels: Sized) -> None:
-    """Raise an error if there are labels, which are of one answer per query, and several runs.
+    """Raise an error if a submission with assessors' labels has several runs.
 
     Raises:
         CannotError: there are several runs, and files do not tell which one was labelled.
@@ -461,8 +461,8 @@ def require_one_run(inputs: Inputs, labels: Sized) -> None:
         )
 
 
-def labels_signature(tools: ScoringTools, protocol: str) -> str | None:
-    """Name the label files in score signatures by 8 digits of their hash; None without files.
+def sign_labels(tools: ScoringTools, protocol: str) -> str | None:
+    """Write the score signature's option: a hash of the assessment files; None without any.
 
     Raises:
         InputError: a file cannot be read.
@@ -472,6 +472,6 @@ def labels_signature(tools: ScoringTools, protocol: str) -> str | None:
     return f"assessments:{digest(hashes)[:8]}" if paths else None
 
 
-def full_support(value: Value) -> Value:
-    """Map a label of full support to 1, and any other to 0."""
+def binarise_support(value: Value) -> Value:
+    """Map a label's value to 1 for full support, else to 0."""
     return Value(float(value.low >= 1), float(value.high >= 1))

@@ -50,10 +50,10 @@ from citeforge.evaluator.submissions.tools import CannotError, Need, no_judge
 from citeforge.plugins.trec.assessments import (
     Point,
     Points,
-    full_support,
-    labels_signature,
+    binarise_support,
     load_assessments,
     require_one_run,
+    sign_labels,
 )
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.nuggets import VITAL
@@ -67,26 +67,28 @@ MapLabel = Callable[[Value], Value]
 
 
 def support_degree(value: Value) -> Value:
-    """Map a label to its degree of support; a contradiction (below 0) becomes 0."""
+    """Map a label's value to its degree of support, in [0, 1]; a contradiction is 0."""
     return Value(max(value.low, 0.0), max(value.high, 0.0))
 
 
 def contradiction_degree(value: Value) -> Value:
-    """Map a label to its degree of contradiction, from 0 to 1; support becomes 0."""
+    """Map a label's value to its degree of contradiction, in [0, 1]; support is 0."""
     return Value(max(-value.high, 0.0), max(-value.low, 0.0))
 
 
 def nugget_share(points: ValuedPoints, vital: bool, only_full: bool) -> Value:
-    """Compute the share of nuggets (all, or only vital ones) in an answer; 0 without nuggets."""
+    """Compute the share of nuggets (all, or vital ones) that an answer has; 0 without any."""
     values = [v or NOTHING for p, v in points if not vital or p.group == VITAL]
-    return Value.mean([full_support(v) if only_full else v for v in values])
+    return Value.mean([binarise_support(v) if only_full else v for v in values])
 
 
 def rubric_score(points: ValuedPoints, only_full: bool) -> Value | None:
-    """Compute the weighted share of criteria that an answer meets; None without weights above 0."""
+    """Compute the weighted share of rubric criteria that an answer meets; None without weight."""
     total = math.fsum(p.weight for p, _ in points if p.weight > 0)
     values = [(p.weight, v or NOTHING) for p, v in points]
-    return _weighted_mean([(w, full_support(v) if only_full else v) for w, v in values], total)
+    return _divide_weighted_sum(
+        [(w, binarise_support(v) if only_full else v) for w, v in values], total
+    )
 
 
 def dragun_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
@@ -101,11 +103,11 @@ def dragun_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
         _, values = questions.setdefault(point.group, (point.weight, []))
         values += [] if value is None else [map_label(value)]
     means = [(weight, Value.mean(values)) for weight, values in questions.values()]
-    return _weighted_mean(means, sum(weight for weight, _ in means))
+    return _divide_weighted_sum(means, sum(weight for weight, _ in means))
 
 
-def _weighted_mean(values: Iterable[tuple[float, Value]], total: float) -> Value | None:
-    """Divide the weighted sum of values by a total weight; None if that is 0."""
+def _divide_weighted_sum(values: Iterable[tuple[float, Value]], total: float) -> Value | None:
+    """Divide the sum of (weight, value) products by a total; None if that is 0."""
     ends = [(w * v.low, w * v.high) for w, v in values]
     low, high = (sum(map(worst, ends)) for worst in (min, max))
     return Value(low, high) / total if total else None
@@ -124,7 +126,7 @@ class ValuedAnswer:
     is_missing: bool
 
     def value(self, formula: Formula) -> Value | None:
-        """Compute an answer's value by a formula; the lowest possible value if it is missing."""
+        """Compute an answer's score by a formula; the lowest possible one if it is missing."""
         value = formula(self.points)
         return Value.exact(value.low) if value is not None and self.is_missing else value
 
@@ -139,7 +141,7 @@ class ValuedAnswers(ByAnswer[ValuedAnswer]):
     is_blind: bool
 
     def contradictions(self) -> Sample:
-        """Average DRAGUN's score of contradictions, the highest of which is the worst.
+        """Average DRAGUN's contradiction score over answers; a missing answer has the highest.
 
         Raises:
             CannotError: the judge tells no contradictions.
@@ -151,7 +153,7 @@ class ValuedAnswers(ByAnswer[ValuedAnswer]):
             )
 
         def highest(answer: ValuedAnswer) -> Value | None:
-            """Compute the score of an answer; the highest possible one if it is missing."""
+            """Compute an answer's contradiction score; the highest possible if it is missing."""
             value = dragun_score(answer.points, contradiction_degree)
             missing = value is not None and answer.is_missing
             return Value.exact(value.high) if value is not None and missing else value
@@ -174,9 +176,9 @@ class _Family:
     lowest: float = 0.0
 
     def group(self, source: str, **facts: Any) -> Group:
-        """Make the group of measures of nuggets or rubrics, which share :meth:`points`."""
+        """Make the group of measures of nuggets or rubrics, which share judged points."""
         return per_submission(
-            self.name, needs=(Need.JUDGE_IF_ANY,), source=source, options=labels_signature,
+            self.name, needs=(Need.JUDGE_IF_ANY,), source=source, options=sign_labels,
             requires=f"--assessments with {self.name}: labels, or a judge "
             f"(--judge-profile llm-{self.name.rstrip('s')})",
             unlabelled="it looks at what an answer should say, and --labels are of its statements",
@@ -184,16 +186,16 @@ class _Family:
         )(self.points)  # fmt: skip
 
     def points(self, answers: Answers) -> ValuedAnswers:
-        """List answers with the nuggets or rubric criteria of their query, and how each is met.
+        """List answers with their query's nuggets or criteria, and how far each is met.
 
         Raises:
             CannotError: no query has points, or there are neither labels nor a judge.
         """
-        rows = _answers_with_points(self, answers)
+        rows = _list_answers(self, answers)
         judge = answers.tools.judge
         valued = ValuedAnswers(
             {key: ValuedAnswer(points, item.is_missing)
-             for key, item, points in _add_values(self, answers, rows)},
+             for key, item, points in _value_points(self, answers, rows)},
             answers.shape,
         )  # fmt: skip
         valued.is_blind = (
@@ -204,10 +206,8 @@ class _Family:
         return valued
 
 
-def _answers_with_points(
-    family: _Family, inputs: Answers
-) -> list[tuple[AnswerKey, Answer, Points]]:
-    """List the answers to queries with nuggets or criteria, with these and their labels if any.
+def _list_answers(family: _Family, inputs: Answers) -> list[tuple[AnswerKey, Answer, Points]]:
+    """List (key, answer, points) of the answers to queries with nuggets or criteria.
 
     Raises:
         CannotError: no query has points, or there are neither labels nor a judge.
@@ -235,10 +235,10 @@ def _answers_with_points(
     return rows
 
 
-def _add_values(
+def _value_points(
     family: _Family, inputs: Answers, rows: Sequence[tuple[AnswerKey, Answer, Points]]
 ) -> Iterator[tuple[AnswerKey, Answer, ValuedPoints]]:
-    """Yield each answer with its nuggets or criteria, valued by labels or else by the judge.
+    """Yield (key, answer, points with values) per answer, by assessors' labels or the judge.
 
     A value is how far the answer meets a point, from 0 to 1 (from −1 where it may contradict it).
 
@@ -258,7 +258,7 @@ def _add_values(
     anything = Value(family.lowest, 1.0)
 
     def value(key: AnswerKey, item: Answer, point: Point) -> Value | None:
-        """Get how far an answer meets a point: a range if unknown, None if it does not count.
+        """Get how far an answer meets a point: a value or range, None if it does not count.
 
         The point's label counts, or else the judge's decision. Without either, the point counts
         only in ``strict``, with the full range.

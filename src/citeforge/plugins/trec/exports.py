@@ -59,8 +59,8 @@ class _ReportWriter:
     dropped: Counter[str] = field(default_factory=Counter)
     _segmenter: SentenceSegmenter = field(default_factory=SentenceSegmenter)
 
-    def report(self, query: str, text: str, answer: SubmissionLine, ids: Sequence[str]) -> Any:
-        """Write one answer as a report in the track's layout.
+    def make_report(self, query: str, text: str, answer: SubmissionLine, ids: Sequence[str]) -> Any:
+        """Convert one answer to a report in the TREC track's layout.
 
         Args:
             query: id of the topic.
@@ -68,7 +68,9 @@ class _ReportWriter:
             answer: answer to the topic.
             ids: ids of the passages shown, in order; an empty text for one without an id.
         """
-        sentences = [(s.text, self._cited_ids(s, ids)) for s in self._sentences(answer, len(ids))]
+        sentences = [
+            (s.text, self._cited_ids(s, ids)) for s in self._split_sentences(answer, len(ids))
+        ]
         listed = self._select_references(
             ids, list(dict.fromkeys(i for _, names in sentences for i in names))
         )
@@ -100,8 +102,8 @@ class _ReportWriter:
         ]
         return rows | {self.track.sentences: entries}
 
-    def _sentences(self, answer: SubmissionLine, n_shown: int) -> Sequence[CitedSentence]:
-        """Get an answer's cited sentences: the system's own, else those split from its text."""
+    def _split_sentences(self, answer: SubmissionLine, n_shown: int) -> Sequence[CitedSentence]:
+        """Get an answer's cited sentences: as the system split them, else from its text."""
         if answer.sentences is not None:
             return answer.sentences
         grammar = self.grammar
@@ -113,7 +115,7 @@ class _ReportWriter:
         ]
 
     def _cited_ids(self, sentence: CitedSentence, ids: Sequence[str]) -> list[str]:
-        """List the ids of the passages that a sentence cites; count citations without an id.
+        """List the ids of the passages that a sentence cites; count passages without an id.
 
         Args:
             sentence: sentence with the positions of the passages that it cites.
@@ -130,7 +132,7 @@ class _ReportWriter:
         return names
 
     def _select_references(self, ids: Sequence[str], cited: list[str]) -> list[str]:
-        """Select passage ids for ``references``: cited ones, then shown ones up to a limit.
+        """Select the passage ids in a report's ``references``: cited ones, then shown ones.
 
         A track takes entries that are not cited where it has a limit and its checker has a warning
         for them; others want the cited ones alone.
@@ -144,7 +146,7 @@ class _ReportWriter:
 
 
 def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> DroppedFields:
-    """Write a submission as a run of a track (``run.jsonl``) and its topics (``topics.jsonl``).
+    """Export a submission as a run of a TREC track with its topics; return what is left out.
 
     Args:
         track: track in whose layout the run is written.
@@ -205,7 +207,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         query = benchmark.query_ids[row]
         brought = answers[row].passages or []
         ids = table.ids_of(row) if table is not None else [p.docid or "" for p in brought]
-        rows.append(writer.report(query, texts[row], answers[row], ids))
+        rows.append(writer.make_report(query, texts[row], answers[row], ids))
         topics.append({"request_id": query, "title": texts[row]})
     for name, content in ((RUN, rows), (TOPICS, topics)):
         write_text(out / name, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in content))

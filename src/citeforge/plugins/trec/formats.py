@@ -26,36 +26,36 @@ class TrackFormat(Format):
     track: Track
 
     def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
-        """Yield the answers of a run."""
+        """Yield the answers of a TREC run file, with line numbers."""
         from citeforge.plugins.trec.reports import read_trec_run
 
         return read_trec_run(self.track, path, benchmark, options, on_error)
 
     def looks_like(self, path: Path, start: bytes) -> bool:
-        """Whether a file looks like a run in this track's layout, by its first bytes."""
+        """Whether a file looks like a run of this TREC track, by its first bytes."""
         return self.list_alike(start)[:1] == (self.track.format,)
 
     def list_alike(self, start: bytes) -> tuple[str, ...]:
-        """List the formats that the beginning of a file fits, the likeliest first."""
+        """List the names of the TREC formats that a file's first bytes fit, most likely first."""
         from citeforge.plugins.trec.rules import find_tracks
 
         return find_tracks(start)
 
     def system_in(self, path: Path) -> str | None:
-        """Read the id of a run from the file's first line; None if it has none."""
-        from citeforge.plugins.trec.reports import run_id
+        """Read the run's id, the system's name, from a file's first line; None if it has none."""
+        from citeforge.plugins.trec.reports import read_run_id
 
-        return run_id(self.track, path)
+        return read_run_id(self.track, path)
 
     def faults(self, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
-        """Yield the rules of the track that a run breaks."""
+        """Yield the TREC track's rules that a run file breaks, as errors and warnings."""
         from citeforge.plugins.trec.rules import check_run
 
         return check_run(self.track, path, benchmark, options)
 
 
 def _declare_format(track: Track) -> Format:
-    """Declare the submission format ``trec-TRACK`` of a track."""
+    """Declare the submission format ``trec-TRACK`` of a TREC track."""
     about = f"runs of {track.title}; {ANY} takes runs that break its rules"
     return TrackFormat(track.format, f"[{ANY}]", about, rank=20, has_rules=True, track=track)
 

@@ -63,7 +63,7 @@ class TrecReport:
 
 
 def citation_style(sentence: ReportSentence) -> str | None:
-    """Name the style of a sentence's citations: index, ids, scores or mixed; None without any."""
+    """Classify a sentence's citations: index, ids, scores or mixed; None without any."""
     if not sentence.citations:
         return None
     if isinstance(sentence.citations, dict):
@@ -74,17 +74,17 @@ def citation_style(sentence: ReportSentence) -> str | None:
     return "index" if kinds == {int} else "ids"
 
 
-def ranked_citations(citations: Citations) -> list[int | str]:
-    """List a sentence's citations: most confident first, or as given without confidences."""
+def rank_citations(citations: Citations) -> list[int | str]:
+    """List a sentence's citations (positions or ids), most confident first."""
     if isinstance(citations, dict):
         return [name for name, _ in sorted(citations.items(), key=lambda pair: -pair[1])]
     return list(citations or ())
 
 
 def cited_ids(sentence: ReportSentence, references: Sequence[str]) -> list[str]:
-    """List the ids that a sentence cites; positions outside ``references`` are left out."""
+    """List the ids of passages that a sentence cites; invalid positions are left out."""
     ids = []
-    for citation in ranked_citations(sentence.citations):
+    for citation in rank_citations(sentence.citations):
         if isinstance(citation, str):
             ids.append(citation)
         elif 0 <= citation < len(references):
@@ -93,7 +93,7 @@ def cited_ids(sentence: ReportSentence, references: Sequence[str]) -> list[str]:
 
 
 def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator[TrecReport]:
-    """Read the reports of a run, in order.
+    """Yield the reports (answers) of a TREC run file, in order.
 
     Args:
         path: JSON Lines, plain or .gz.
@@ -116,7 +116,7 @@ def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator
 
 
 def _make_report(path: Path, line: int, row: _RunLine, track: Track) -> TrecReport:
-    """Convert a line of a run to a report; raise an error if topic or sentences are missing.
+    """Convert a line of a TREC run to a report; raise an error if it is incomplete.
 
     Args:
         path: the file, for errors.
@@ -146,8 +146,8 @@ def _make_report(path: Path, line: int, row: _RunLine, track: Track) -> TrecRepo
     return TrecReport(line, str(topic), about or {}, row.references, sentences)
 
 
-def possible_tracks(start: bytes) -> tuple[str, ...]:
-    """List the tracks whose report format a file's beginning matches, the likeliest first.
+def guess_tracks(start: bytes) -> tuple[str, ...]:
+    """Guess the TREC tracks of a run file from its beginning: format names, likeliest first.
 
     Several can be meant where a run leaves out what only one of them has: RAGTIME's task of 2025 or
     description of 2026, or confidences, which NeuCLIR does not have.
@@ -177,8 +177,8 @@ def possible_tracks(start: bytes) -> tuple[str, ...]:
     return ()
 
 
-def run_id(track: Track, path: Path) -> str | None:
-    """Read the id of a run from the file's first line; None if it cannot be read or has none."""
+def read_run_id(track: Track, path: Path) -> str | None:
+    """Read a TREC run's id from its file's first line; None if that has none."""
     try:
         _, row = next(read_rows(path, _RunLine, HEADER))
     except (InputError, StopIteration):
@@ -188,7 +188,7 @@ def run_id(track: Track, path: Path) -> str | None:
 
 
 def require_option(track: Track, option: str) -> None:
-    """Refuse what follows the colon of ``--format trec-TRACK:…``, unless it is known or empty.
+    """Raise an error if the option in ``--format trec-TRACK:OPTION`` is unknown.
 
     Raises:
         UsageError: it is unknown.
@@ -200,7 +200,7 @@ def require_option(track: Track, option: str) -> None:
 def read_trec_run(
     track: Track, path: Path, benchmark: Benchmark, way: str, on_error: OnError
 ) -> Lines:
-    """Read a run as answers to a benchmark's queries: yield (line number, submission line).
+    """Yield (line number, answer as a submission line) of a TREC run file.
 
     An answer's passages are its ``references``, then others cited by id; texts are the benchmark's.
     Citations of positions outside ``references`` count as wrong.
@@ -220,21 +220,21 @@ def read_trec_run(
     reports = list(read_reports(path, track, on_error))
     texts = benchmark.texts({i for r in reports for i in _list_passage_ids(r)})
     for report in reports:
-        yield report.line, _to_line(report, texts, benchmark.grammar.base)
+        yield report.line, _to_submission_line(report, texts, benchmark.grammar.base)
 
 
 def _list_passage_ids(report: TrecReport) -> list[str]:
-    """List the ids of a report's passages: its references, then other ids that it cites."""
+    """List the passage ids of a report: its references, then other ids that it cites."""
     listed = report.references or []
     ids = set(listed)
-    cited = (
-        c for s in report.sentences for c in ranked_citations(s.citations) if isinstance(c, str)
-    )
+    cited = (c for s in report.sentences for c in rank_citations(s.citations) if isinstance(c, str))
     return listed + [i for i in dict.fromkeys(cited) if i not in ids]
 
 
-def _to_line(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int) -> SubmissionLine:
-    """Convert a report to a submission line: one text line per sentence, with citation marks.
+def _to_submission_line(
+    report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int
+) -> SubmissionLine:
+    """Convert a TREC report to a submission line, with a line of text per sentence.
 
     Args:
         report: the report.
@@ -248,7 +248,7 @@ def _to_line(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int
     beyond = count(n)  # citations of no passage
     lines, sentences = [], []
     for sentence in report.sentences:
-        cited = ranked_citations(sentence.citations)
+        cited = rank_citations(sentence.citations)
         for citation in cited:
             if citation not in positions:
                 positions[citation] = next(beyond)
@@ -264,9 +264,10 @@ def _to_line(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int
 
 
 def _insert_marks(sentence: str, marks: str) -> str:
-    """Insert citation marks before a sentence's full stop: after it they belong to the next one.
+    """Insert citation marks before a sentence's full stop.
 
-    A sentence that ends otherwise gets them after its last character.
+    Behind it they would belong to the next sentence. A sentence that ends otherwise gets them after
+    its last character.
     """
     stop = _FULL_STOP.search(sentence) if marks else None
     end = len(sentence) if stop is None else stop.start()

@@ -15,7 +15,7 @@ from citeforge.plugins.trec.reports import (
     TrecReport,
     citation_style,
     cited_ids,
-    possible_tracks,
+    guess_tracks,
     read_reports,
     require_option,
 )
@@ -35,7 +35,7 @@ BrokenRules = Iterator[tuple[str, str]]
 
 
 def check_report(report: TrecReport, track: Track, topic_text: str | None = None) -> list[Fault]:
-    """List the rules of a track that a report breaks, as errors and warnings.
+    """List the TREC track's rules that a report breaks, as errors and warnings.
 
     Args:
         report: report to check.
@@ -61,7 +61,7 @@ def check_report(report: TrecReport, track: Track, topic_text: str | None = None
 
 
 def _check_metadata(report: TrecReport, track: Track, topic_text: str | None) -> BrokenRules:
-    """Check a report's metadata: required fields, length of the run's id, copied topic.
+    """Yield the rules on metadata (fields, run's id, topic) that a report breaks.
 
     Returns:
         (rule, field and what is wrong in it) of each broken rule.
@@ -86,7 +86,7 @@ def _check_metadata(report: TrecReport, track: Track, topic_text: str | None) ->
 
 
 def _check_sentence(report: TrecReport, track: Track, number: int) -> BrokenRules:
-    """Check a sentence and its citations: style, number, references and ids.
+    """Yield the rules on citations and text that a report's sentence breaks.
 
     Args:
         report: the report.
@@ -123,7 +123,7 @@ def _check_sentence(report: TrecReport, track: Track, number: int) -> BrokenRule
 
 
 def _check_docid(track: Track, name: str, field: str) -> BrokenRules:
-    """Check that a passage id has the pattern of ids in the track's collection."""
+    """Yield a broken rule if a passage id does not match the track's collection."""
     if track.docid is not None and re.fullmatch(track.docid, name) is None:
         yield (
             "docid_pattern",
@@ -132,7 +132,7 @@ def _check_docid(track: Track, name: str, field: str) -> BrokenRules:
 
 
 def _check_references(report: TrecReport, track: Track) -> BrokenRules:
-    """Check a report's references: duplicates, ids, number, and agreement with the citations."""
+    """Yield the rules on references (duplicates, ids, number, use) that a report breaks."""
     if track.references == "free":
         return
     listed = report.references
@@ -164,16 +164,16 @@ def _check_references(report: TrecReport, track: Track) -> BrokenRules:
 
 
 def _check_length(report: TrecReport, track: Track) -> BrokenRules:
-    """Check that a report has at most as many words as the track allows."""
+    """Yield a broken rule if a report has more words than the track allows."""
     words = len(" ".join(s.text for s in report.sentences).split())
     if track.most_words is not None and words > track.most_words:
         yield "length", f"{track.sentences}: {words:,} words; {track.most_words:,} are allowed"
 
 
 def check_run(track: Track, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
-    """List the rules of a track that a run's file breaks: those of reports, and one run per file.
+    """Yield the TREC track's rules that a run file breaks, as errors and warnings.
 
-    Ids are those of the track's collection only where the benchmark's corpus is of it.
+    Ids have to be of the track's collection only where the benchmark's corpus is.
 
     Args:
         track: track with the rules.
@@ -189,7 +189,7 @@ def check_run(track: Track, path: Path, benchmark: Benchmark, options: str) -> I
 
 
 def _has_collection(benchmark: Benchmark, track: Track) -> bool:
-    """Whether the passages of a benchmark are of a track's collection, by the first ones' ids."""
+    """Whether a benchmark's passages are of the TREC track's collection, by their first ids."""
     if track.docid is None or benchmark.has_graphs:
         return False
     first = next(iter(benchmark.passages(["_id"])), None)
@@ -198,7 +198,7 @@ def _has_collection(benchmark: Benchmark, track: Track) -> bool:
 
 
 def _check_reports(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Fault]:
-    """List the rules of a track that a run breaks: those of reports, and one run per file."""
+    """Yield the rules that reports of a run file break, and that of one run per file."""
     topics = dict(zip(benchmark.query_ids, benchmark.queries["text"].to_pylist(), strict=True))
     lines: dict[str, int] = {}
     for report in list(read_reports(path, track, lambda _: None)):
@@ -217,7 +217,7 @@ def _check_reports(track: Track, path: Path, benchmark: Benchmark) -> Iterator[F
 
 
 def find_tracks(start: bytes) -> tuple[str, ...]:
-    """List the formats that the beginning of a file fits, the likeliest first; none for others."""
+    """List the names of the TREC formats that a file's first bytes fit, most likely first."""
     first, _, rest = start.partition(b"\n")
     start = rest if HEADER.match(first) else start
-    return () if b'"query_id"' in start.partition(b"\n")[0] else possible_tracks(start)
+    return () if b'"query_id"' in start.partition(b"\n")[0] else guess_tracks(start)

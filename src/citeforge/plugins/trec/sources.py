@@ -108,7 +108,7 @@ class TrecSource(JudgedSource):
         corpora: list[Path],
         options: ReadOptions,
     ) -> None:
-        """Read topics and judgements; None for passages alone.
+        """Read topics and judgements of a TREC source (``judged`` None: only its passages).
 
         Raises:
             InputError: a line of them is wrong.
@@ -121,7 +121,7 @@ class TrecSource(JudgedSource):
             self.query_rows = read_topics(judged.topics)
 
     def rows(self) -> Iterator[LocatedPassage]:
-        """Yield the passages of all corpus files, each with its file and line."""
+        """Yield the passages of the source's corpus files, each with its file and line."""
         option, counts = self.options.extra_fields, self.provenance.counts
         for path, line, row in read_passage_rows(self.corpora, option, counts):
             metadata = metadata_text(row.metadata, path, line)
@@ -129,7 +129,7 @@ class TrecSource(JudgedSource):
 
 
 def read_topics(path: Path) -> dict[str, LocatedQuery]:
-    """Read topics from ``qid<tab>text`` lines: query id to its text and line.
+    """Read TREC topics (``qid<tab>text`` lines): map query ids to text and line.
 
     Raises:
         InputError: a line without a tab, or an id that comes twice.
@@ -151,7 +151,7 @@ def read_topics(path: Path) -> dict[str, LocatedQuery]:
 
 
 def read_trec_qrels(path: Path) -> Judgements:
-    """Read relevance judgements (qrels): ``qid iter docid rel`` per line, separated by white space.
+    """Read TREC relevance judgements (qrels): ``qid iter docid rel`` per line.
 
     Raises:
         InputError: another number of fields, or a judgement that is no integer.
@@ -181,7 +181,7 @@ class IrDatasetsSource(JudgedSource):
     """The source ``ir-datasets:ID``; the library ir_datasets downloads missing files."""
 
     def __init__(self, argument: str, split: str | None, options: ReadOptions) -> None:
-        """Load the data set, and read its queries and judgements.
+        """Load an ir_datasets data set, and read its queries and judgements.
 
         Args:
             argument: id of the data set.
@@ -215,21 +215,21 @@ class IrDatasetsSource(JudgedSource):
         if options.passages_only:
             return
         for number, query in enumerate(data.queries_iter(), 1):
-            text = _text(query, _QUERIES, argument)
+            text = _get_text(query, _QUERIES, argument)
             self.query_rows[str(query.query_id)] = LocatedQuery(number, text)
         for number, row in enumerate(data.qrels_iter(), 1):
             self.judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
 
     def rows(self) -> Iterator[LocatedPassage]:
-        """Yield the documents of the data set, each with its number."""
+        """Yield the documents of the ir_datasets data set as passages, each with its number."""
         for number, doc in enumerate(self.data.docs_iter(), 1):
-            title, text = getattr(doc, "title", "") or "", _text(doc, _TEXTS, self.argument)
+            title, text = getattr(doc, "title", "") or "", _get_text(doc, _TEXTS, self.argument)
             name = f"{self.provenance.spec} docs"
             yield LocatedPassage(name, number, str(doc.doc_id), str(title), text)
 
 
-def _text(row: Any, names: tuple[str, ...], where: str) -> str:
-    """Get a record's text from the first of some fields, else from its method ``default_text``.
+def _get_text(row: Any, names: tuple[str, ...], where: str) -> str:
+    """Get the text of an ir_datasets record from the first of some fields that it has.
 
     Args:
         row: record of ir_datasets, of any type.

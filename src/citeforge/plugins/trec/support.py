@@ -33,11 +33,11 @@ from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import CannotError, Need, no_judge
 from citeforge.plugins.trec.assessments import (
     SentenceLabels,
+    binarise_support,
     find_labels,
-    full_support,
-    labels_signature,
     load_assessments,
     require_one_run,
+    sign_labels,
 )
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence
@@ -54,7 +54,9 @@ class Shares:
     recall: Value
 
 
-def support_shares(sentences: Sequence[Weights], pick: Callable[[Weights], Value | None]) -> Shares:
+def support_shares(
+    sentences: Sequence[Weights], get_weight: Callable[[Weights], Value | None]
+) -> Shares:
     """Compute the TREC RAG track's weighted precision and recall of one answer's citations.
 
     Precision divides the weights' sum by the number of citing sentences that are judged; recall by
@@ -62,27 +64,27 @@ def support_shares(sentences: Sequence[Weights], pick: Callable[[Weights], Value
 
     Args:
         sentences: weights of the citations of each sentence.
-        pick: computes a sentence's weight from those of its citations; None if it is not judged.
+        get_weight: computes a sentence's weight from those of its citations; None if unjudged.
     """
-    picked = [pick(weights) for weights in sentences if weights]
+    picked = [get_weight(weights) for weights in sentences if weights]
     judged = [weight for weight in picked if weight is not None]
     n_left = len(sentences) - (len(picked) - len(judged))
     return Shares(_ratio(judged, len(judged)), _ratio(judged, n_left))
 
 
 def _first_weight(weights: Weights) -> Value | None:
-    """Get the weight of a sentence's first citation; None if it is not judged."""
+    """Get the support weight of a sentence's first citation; None if it is not judged."""
     return weights[0]
 
 
 def _mean_weight(weights: Weights) -> Value | None:
-    """Average the weights of a sentence's judged citations; None if none is judged."""
+    """Average the support weights of a sentence's judged citations; None if none is judged."""
     judged = [weight for weight in weights if weight is not None]
     return _ratio(judged, len(judged)) if judged else None
 
 
 def strict_shares(sentences: Sequence[Weights]) -> Shares:
-    """Compute precision over all citations, and recall by each sentence's best citation."""
+    """Compute an answer's precision over all citations, and recall by sentences' best ones."""
     weights = [[weight or NOTHING for weight in row] for row in sentences]
     every = [weight for row in weights for weight in row]
     best = [Value(max(w.low for w in row), max(w.high for w in row)) for row in weights if row]
@@ -90,7 +92,7 @@ def strict_shares(sentences: Sequence[Weights]) -> Shares:
 
 
 def _ratio(weights: Sequence[Value], n: int) -> Value:
-    """Divide the sum of weights by a count; 0 if the count is 0."""
+    """Divide a sum of support weights by a count; 0 if the count is 0."""
     return sum(weights, NOTHING) / n if n else NOTHING
 
 
@@ -113,24 +115,24 @@ class SupportShares:
     "trec", needs=(Need.STATEMENTS, Need.SEGMENTER, Need.PASSAGES, Need.JUDGE_IF_ANY),
     requires="a judge, best with three levels (--judge-profile llm-three-level), or --assessments",
     source="reference: Thakur et al. 2025 (TREC RAG 2024, support), 3.2–3.4; strict: ours",
-    options=labels_signature,
+    options=sign_labels,
 )  # fmt: skip
 def support(answers: Answers) -> dict[AnswerKey, SupportShares]:
-    """Compute precision and recall of every answer's citations, by all of them."""
+    """Compute every answer's citation precision and recall from all its citations."""
     answers.tools.get_judge()
     rows = [
         _Sentences(a, [CitedSentence(s.text, [*s.cited, *[None] * s.wrong]) for s in a.statements])
         for a in answers
     ]
     return {
-        key: SupportShares(strict_shares(weights), strict_shares(_full_alone(weights)))
+        key: SupportShares(strict_shares(weights), strict_shares(_binarise_all(weights)))
         for key, weights in _citation_weights(answers, rows).items()
     }
 
 
 @support.reference
 def reference_support(answers: Answers) -> dict[AnswerKey, SupportShares]:
-    """Compute precision and recall of every answer by the first citations of its sentences.
+    """Compute every answer's citation precision and recall from sentences' first citations.
 
     Returns:
         Shares per answer: partial support as a half, as none, and by all judged citations.
@@ -138,20 +140,20 @@ def reference_support(answers: Answers) -> dict[AnswerKey, SupportShares]:
     return {
         key: SupportShares(
             support_shares(weights, _first_weight),
-            support_shares(_full_alone(weights), _first_weight),
+            support_shares(_binarise_all(weights), _first_weight),
             support_shares(weights, _mean_weight),
         )
-        for key, weights in _citation_weights(answers, _read_sentences(answers)).items()
+        for key, weights in _citation_weights(answers, _list_sentences(answers)).items()
     }
 
 
-def _full_alone(sentences: Sequence[Weights]) -> list[Weights]:
-    """Replace the weights of citations by 1 for full support, and 0 for any other."""
-    return [[w and full_support(w) for w in weights] for weights in sentences]
+def _binarise_all(sentences: Sequence[Weights]) -> list[Weights]:
+    """Replace citations' support weights by 1 for full support, and 0 for any other."""
+    return [[w and binarise_support(w) for w in weights] for weights in sentences]
 
 
-def _mean_of_all(answers: ByAnswer[SupportShares], part: str) -> Sample:
-    """Average precision or recall (``part``) of answers over all judged citations.
+def _mean_of_all(answers: ByAnswer[SupportShares], share_name: str) -> Sample:
+    """Average answers' precision or recall over all judged citations, not only first ones.
 
     Raises:
         CannotError: the protocol is ``strict``.
@@ -161,7 +163,7 @@ def _mean_of_all(answers: ByAnswer[SupportShares], part: str) -> Sample:
             "strict looks at all citations anyway; the track's is --protocol reference",
             code="conflicting-options",
         )
-    return answers.mean(lambda one: getattr(one.of_all, part))
+    return answers.mean(lambda one: getattr(one.of_all, share_name))
 
 
 @dataclass(frozen=True)
@@ -173,14 +175,14 @@ class _Sentences:
     labels: SentenceLabels | None = None
 
     def pairs(self) -> list[list[Pair | None]]:
-        """Make the pair to judge each citation of each sentence by."""
-        return [[_pair(self.answer, c, s.text) for c in s.citations] for s in self.sentences]
+        """Make the judge's pair for each citation of each sentence; None without a passage."""
+        return [[_make_pair(self.answer, c, s.text) for c in s.citations] for s in self.sentences]
 
 
 def _citation_weights(
     inputs: Answers, rows: Sequence[_Sentences]
 ) -> dict[AnswerKey, Sequence[Weights]]:
-    """Get how far each citation of each answer supports its sentence, by assessors or judge.
+    """Get citations' support weights, by answer and sentence, from assessors or the judge.
 
     Returns:
         By answer, for each sentence the weight of each of its citations; None for one that is not
@@ -198,8 +200,8 @@ def _citation_weights(
     }
 
 
-def _read_sentences(inputs: Answers) -> list[_Sentences]:
-    """List answers with their sentences and the assessors' labels of the citations in them.
+def _list_sentences(inputs: Answers) -> list[_Sentences]:
+    """List answers with their sentences, citations and assessors' labels of these.
 
     With labels but no judge, answers without a label are left out.
 
@@ -216,7 +218,7 @@ def _read_sentences(inputs: Answers) -> list[_Sentences]:
             continue
         sentences = split_sentences(inputs, item)
         if labels is not None:
-            _require_fit(inputs, item, sentences, labels)
+            _require_same_counts(inputs, item, sentences, labels)
         rows.append(_Sentences(item, sentences, labels))
     if not rows and inputs.tools.judge is None:
         raise CannotError(
@@ -228,7 +230,7 @@ def _read_sentences(inputs: Answers) -> list[_Sentences]:
 
 
 def split_sentences(inputs: Answers, item: Answer) -> Sequence[CitedSentence]:
-    """Get an answer's cited sentences as the system split them, else its cited statements."""
+    """Get an answer's sentences with citations: as the system split them, else from its text."""
     if item.sentences is not None:
         return item.sentences
     n, base, segmenter = len(item.passages), inputs.grammar.base, inputs.tools.get_segmenter()
@@ -236,10 +238,10 @@ def split_sentences(inputs: Answers, item: Answer) -> Sequence[CitedSentence]:
     return [CitedSentence(s.text, [c - base for c in s.numbers]) for s in reading.statements]
 
 
-def _require_fit(
+def _require_same_counts(
     inputs: Answers, item: Answer, sentences: Sequence[CitedSentence], labels: SentenceLabels
 ) -> None:
-    """Raise an error if labels and answer differ in numbers of sentences or of citations.
+    """Raise an error if assessors' labels and an answer's citations differ in number.
 
     Args:
         inputs: names of benchmark and system, for the error.
@@ -263,8 +265,8 @@ def _require_fit(
         )
 
 
-def _pair(item: Answer, cited: int | None, statement: str) -> Pair | None:
-    """Make the (passage, statement) pair to judge a citation by; None without passage or text.
+def _make_pair(item: Answer, cited: int | None, statement: str) -> Pair | None:
+    """Make the judge's (passage, statement) pair of a citation; None without passage or text.
 
     Args:
         item: answer with its passages.

@@ -55,7 +55,7 @@ class Track(FrozenRecord):
 
     @property
     def format(self) -> str:
-        """Name of the format on the command line."""
+        """Name of the TREC track's submission format on the command line, such as trec-rag24."""
         return f"trec-{self.name}"
 
 
