@@ -292,7 +292,7 @@ def exploits_table(exploits: Exploits) -> Table:
 
 
 def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str, Any]:
-    """Collect the card's reference scores (a row per measure), notes and signatures as dict.
+    """Collect the card's reference scores (a row per measure), notes and signatures.
 
     The first column is the line to beat, where the audit has one; systems at or below it are
     marked. Empty without scores; only the first measures have room.

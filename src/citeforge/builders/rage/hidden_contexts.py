@@ -222,7 +222,7 @@ def _collect_candidates(
 def _put_chosen_first(
     drawn: dict[str, list[str]], chosen: Sequence[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Put a query's shown irrelevant passages before its drawn ones, up to the longer list.
+    """Put each query's shown irrelevant passages before its drawn ones; cut to the longer list.
 
     Args:
         drawn: query to the irrelevant passages that were drawn for it.
