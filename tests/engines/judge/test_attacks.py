@@ -68,11 +68,11 @@ def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
         yield f"documents, {form}", ASKER.to_write(question).messages
         yield f"documents, answer to {form}", ASKER.to_answer(question, shown).messages
     yield "documents, closed book", ASKER.to_answer(question).messages
-    yield "documents, evidence of a seed", ASKER.to_find(question, shown[0]).messages
+    yield "documents, evidence of a seed", ASKER.to_find_evidence(question, shown[0]).messages
     seeded = PromptedLlm(TemplateWriter({}), seeds=[text])
     yield "documents, seeds", seeded.to_write(question).messages
     finding = PromptedLlm(TemplateWriter({}), Design(found_topics=2))
-    yield "documents, names of topics", finding.to_name([shown, shown]).messages
+    yield "documents, names of topics", finding.to_name_topics([shown, shown]).messages
     proposals = DesignWriter(TemplateWriter({}), text, text)
     yield "documents, design", proposals.to_propose(text, text).messages
     nuggets, topic = NuggetWriter(TemplateWriter({})), Topic("q1", text, [(text, text)], [text])

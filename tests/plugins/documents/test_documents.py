@@ -338,9 +338,9 @@ def test_of_a_reply_that_was_cut_the_last_line_goes(tmp_path: Path) -> None:
         def complete(self, requests: Sequence[Request]) -> list[Result]:
             return [cut for _ in requests]
 
-    asker = PromptedLlm(CutLlm())
+    prompted_llm = PromptedLlm(CutLlm())
     question = Question("q1", ONE, (Evidence("a", "A", "It is led by Ada."),))
-    (reply,) = asker.ask([asker.to_write(question)])
+    (reply,) = prompted_llm.ask([prompted_llm.to_write(question)])
     assert reply.text == SET
 
 

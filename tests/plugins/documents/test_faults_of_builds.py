@@ -101,8 +101,10 @@ def test_an_easy_question_is_one_whose_evidence_is_found(rank: int, reason: str)
     question = Question("q1", form, (passages[rank - 1],))
     assert read_question(written("number", one), question) is None
     world: Any = Ranked(passages)
-    asker = PromptedLlm(FormLlm(), Design(difficulty="easy"))
-    QuestionMaker(recipe, {form: 1}, asker, None, world, world, Topics()).check([question], [])
+    prompted_llm = PromptedLlm(FormLlm(), Design(difficulty="easy"))
+    QuestionMaker(recipe, {form: 1}, prompted_llm, None, world, world, Topics()).check(
+        [question], []
+    )
     assert question.reason == reason
 
 

@@ -91,9 +91,9 @@ def test_a_fault_says_with_which_values() -> None:
 
 def test_a_template_that_fails_on_a_text_of_the_documents_is_named() -> None:
     source = ANSWER + "{% for p in passages %}{{ 1 / (p.text|length - 2) }}{% endfor %}"
-    asker = PromptedLlm(FormLlm(), Design.model_validate({"prompts": {"answer": source}}))
+    prompted_llm = PromptedLlm(FormLlm(), Design.model_validate({"prompts": {"answer": source}}))
     with refused("bad-template", field="prompts.answer"):
-        asker.to_answer(ask("single"), [Evidence("a", "", "It")])
+        prompted_llm.to_answer(ask("single"), [Evidence("a", "", "It")])
 
 
 def test_a_template_shows_the_seeds_that_are_given(tmp_path: Path) -> None:

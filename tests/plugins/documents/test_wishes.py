@@ -49,10 +49,10 @@ def test_wishes_of_a_form_come_before_those_of_a_user_and_of_all() -> None:
 
 
 def test_the_writer_is_told_the_wishes_of_the_cell() -> None:
-    asker = PromptedLlm(RuleLlm(lambda _: ""), DESIGN)
+    prompted_llm = PromptedLlm(RuleLlm(lambda _: ""), DESIGN)
     passages = (Evidence("a", "Heron Lock", "Ada kept Heron Lock."),)
     prompts = {
-        form.name: asker.to_write(Question("q1", Cell(form, user), passages)).messages[-1][1]
+        form.name: prompted_llm.to_write(Question("q1", Cell(form, user), passages)).messages[-1][1]
         for form, user in ((SINGLE, EXPERT), (SEARCH, NEWCOMER))
     }
     assert "with the code de;" in prompts["single"]
@@ -121,7 +121,7 @@ def test_models_inside_a_recipe_are_named_before_they_are_used() -> None:
     assert not {"writer", "seeds"} & recorded.keys()
     with pytest.raises(UsageError, match="--llm"):
         _ = recipe.writer
-    assert recipe.in_force().writer == "openai:w"
+    assert recipe.with_design_inputs().writer == "openai:w"
 
 
 @pytest.mark.parametrize(
@@ -173,5 +173,5 @@ def test_files_of_a_design_are_looked_for_beside_it(
         "writer": "replay:sub/r.db", "checker": "openai:sub/c",
         "judge": "table:sub/verdicts.jsonl", "embedder": "sub/model", "seeds": "sub/seeds.jsonl",
     }  # fmt: skip
-    inside = DocumentsRecipe(source="folder:x", design=dict(named)).in_force()
+    inside = DocumentsRecipe(source="folder:x", design=dict(named)).with_design_inputs()
     assert (inside.embedder, inside.seeds) == ("./model", Path("seeds.jsonl"))

@@ -45,7 +45,7 @@ from citeforge.plugins.documents.outcome import diversity_stats, mix_stats
 from citeforge.plugins.documents.questions import Question, accepted_texts, apply_labels
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
-from citeforge.plugins.documents.seeds import find_seed_evidence, make_asker, read_seeds
+from citeforge.plugins.documents.seeds import find_seed_evidence, make_prompted_llm, read_seeds
 from citeforge.plugins.documents.tables import QUESTIONS
 from citeforge.plugins.documents.topics import find_topics
 from citeforge.schemas.errors import InputError
@@ -74,13 +74,13 @@ class Models:
     """LLM, judge and embedder of a build.
 
     Attributes:
-        asker: the LLM, with the prompts.
+        prompted_llm: the LLM, with the prompts.
         judge: decides what passages entail; None for no judge.
         rage: recipe of the mining of negatives.
         embedder: makes vectors of questions and passages.
     """
 
-    asker: PromptedLlm
+    prompted_llm: PromptedLlm
     judge: JudgeSession | None
     rage: RageRecipe
     embedder: Embedder
@@ -93,7 +93,7 @@ def build_documents(
     judge: JudgeSession | None = None,
     reader: Llm | None = None,
 ) -> Manifest:
-    """Have an LLM write questions about documents, check them, and package those that pass.
+    """Build a benchmark: an LLM writes questions about documents, and checks reject bad ones.
 
     Args:
         recipe: documents, models, and numbers of questions.
@@ -105,19 +105,19 @@ def build_documents(
     Raises:
         InputError: the documents or the output folder are at fault, or no question was accepted.
     """
-    recipe = recipe.in_force()
+    recipe = recipe.with_design_inputs()
     with open_build(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
         rejects = _choose_rejects_file(recipe, run)
         models = _open_models(recipe, run, build, llm, judge, reader)
-        draft = _draft(recipe, build, source, models)
+        draft = _draft_manifest(recipe, build, source, models)
         if (finished := build.finished(draft)) is not None:
             return finished
-        require_askable(models.asker.llm, models.asker.reader)
+        require_askable(models.prompted_llm.llm, models.prompted_llm.reader)
         info, corpus, tables = read_documents(recipe, source, build.workspace)
         folder = run.embeddings or build.workspace.stage("embeddings")
         passages = PassagePool(corpus, recipe.seed)
-        if run.compute == "auto" or models.asker.design.found_topics is not None:
+        if run.compute == "auto" or models.prompted_llm.design.found_topics is not None:
             # Questions are searched in rounds and then mined: one precision, so that passages are
             # embedded once. Of clusters it decides which passages need exact vectors.
             run = run.model_copy(update={"compute": "fp32"})
@@ -126,9 +126,11 @@ def build_documents(
             make_runner(run).first_stage(run.device), folder / "ranking",
         )  # fmt: skip
         search = DenseCorpus(model)
-        topics = find_topics(recipe, models.asker, passages, model)
-        cells = draw_cells(models.asker.design, recipe.n_queries, recipe.seed, topics.shares)
-        maker = QuestionMaker(recipe, cells, models.asker, models.judge, passages, search, topics)
+        topics = find_topics(recipe, models.prompted_llm, passages, model)
+        cells = draw_cells(models.prompted_llm.design, recipe.n_queries, recipe.seed, topics.shares)
+        maker = QuestionMaker(
+            recipe, cells, models.prompted_llm, models.judge, passages, search, topics
+        )
         counts: dict[str, int] = {}
         old = open_earlier(recipe, recipe.keep_from)
         old_questions = [] if old is None else read_kept_questions(old, passages, cells, counts)
@@ -145,7 +147,7 @@ def build_documents(
             edited = {q.id for q in decisions.edited}
             maker.check(decisions.edited, (q for q in questions if q.id not in edited))
             decided = decision_stats(decisions, questions)
-        _require_accepted(questions, rejects, models.asker.llm)
+        _require_accepted(questions, rejects, models.prompted_llm.llm)
         rejects.unlink(missing_ok=True)  # of an earlier build that accepted none
         if old is not None:
             counts["questions_kept"] = sum(q.is_accepted for q in old_questions)
@@ -173,10 +175,12 @@ def build_documents(
         n_accepted = sum(q.is_accepted for q in questions)
         stats |= {
             "questions_accepted_share": round(n_accepted / len(questions), 4),
-            "prompt_tokens": models.asker.tokens[0],
-            "reply_tokens": models.asker.tokens[1],
+            "prompt_tokens": models.prompted_llm.tokens[0],
+            "reply_tokens": models.prompted_llm.tokens[1],
             **decided,
-            **mix_stats(cells, questions, models.asker.design.shares | {"topic": topics.shares}),
+            **mix_stats(
+                cells, questions, models.prompted_llm.design.shares | {"topic": topics.shares}
+            ),
             **(
                 diversity_stats("seeds", (s.question for s in seeds), models.embedder)
                 if seeds
@@ -205,7 +209,7 @@ def _open_models(
     judge: JudgeSession | None,
     reader: Llm | None,
 ) -> Models:
-    """Open the LLM, the judge and the embedder of a build.
+    """Load the LLMs, judge and embedder of a documents build.
 
     Args:
         recipe: names the models.
@@ -224,15 +228,17 @@ def _open_models(
     llm = llm or make_llm(recipe.writer, store=store, options=run)
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
     rage = make_record(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
-    asker = make_asker(recipe, llm, reader)
-    return Models(asker, judge, rage, recipe_embedder(rage, run))
+    prompted_llm = make_prompted_llm(recipe, llm, reader)
+    return Models(prompted_llm, judge, rage, recipe_embedder(rage, run))
 
 
-def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
-    """Draft a package's manifest from what is known before any question is written."""
-    identities = {WRITER: models.asker.llm.identity()}
+def _draft_manifest(
+    recipe: DocumentsRecipe, build: Build, source: Source, models: Models
+) -> Manifest:
+    """Draft the package's manifest before any question is written."""
+    identities = {WRITER: models.prompted_llm.llm.identity()}
     if recipe.checker is not None:
-        identities[READER] = models.asker.reader.identity()
+        identities[READER] = models.prompted_llm.reader.identity()
     if models.judge is not None:
         identities[JUDGE] = models.judge.judge.identity()
     judge, sheet = model_name(identities, JUDGE), recipe.decided_questions
@@ -251,11 +257,11 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
     info = info_of(source, recipe.licence)
     labels = [sha256_file(path) for path in recipe.labels]
     config = named.recorded(
-        prompts=models.asker.prompts,
+        prompts=models.prompted_llm.prompts,
         corpus="all",
         labels_sha256=labels,
-        **_design_file(recipe),
-        **_kept_from(recipe),
+        **_design_file_field(recipe),
+        **_earlier_package_field(recipe),
         seeds_sha256=None if recipe.seeds is None else sha256_file(recipe.seeds),
         decided_questions_sha256=None if sheet is None else sha256_file(sheet),
     )
@@ -265,8 +271,8 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
     )  # fmt: skip
 
 
-def _kept_from(recipe: DocumentsRecipe) -> dict[str, str]:
-    """Describe the package that questions are kept of for ``config``, by its hash; empty for none.
+def _earlier_package_field(recipe: DocumentsRecipe) -> dict[str, str]:
+    """Make the manifest's field on the earlier package to keep questions of; empty for none.
 
     Raises:
         InputError: it is no package.
@@ -276,8 +282,8 @@ def _kept_from(recipe: DocumentsRecipe) -> dict[str, str]:
     return {"kept_from_hash": load_manifest(recipe.keep_from).benchmark_hash}
 
 
-def _design_file(recipe: DocumentsRecipe) -> dict[str, dict[str, str]]:
-    """Describe the file of the design for ``config``, by name and sha256; empty without a file."""
+def _design_file_field(recipe: DocumentsRecipe) -> dict[str, dict[str, str]]:
+    """Make the manifest's field on the design file (name, sha256); empty without a file."""
     if not isinstance(recipe.design, str):
         return {}
     path = Path(recipe.design)
@@ -285,7 +291,7 @@ def _design_file(recipe: DocumentsRecipe) -> dict[str, dict[str, str]]:
 
 
 def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
-    """Choose one number of passages for all contexts of a mixture; None if they keep their own.
+    """Choose one size for all contexts of a mixture; None if each keeps its own size.
 
     With one size, a smaller context does not reveal that no passage answers. Empty slots are filled
     with the nearest passages first, as in contexts with an answer. Sizes differ if the mixture has
@@ -298,7 +304,7 @@ def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
 
 
 def _choose_rejects_file(recipe: DocumentsRecipe, run: RunOptions) -> Path:
-    """Choose the file that lists all questions of a build that accepts none; others remove it.
+    """Choose the path of the file that lists rejected questions if a build accepts none.
 
     Raises:
         InputError: the build reads that file, or the folder of documents that it is in.
@@ -322,7 +328,7 @@ def _choose_rejects_file(recipe: DocumentsRecipe, run: RunOptions) -> Path:
 
 
 def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:
-    """Raise an error if no question with an answer was accepted, and write all to ``rejects``.
+    """Raise an error if no answerable question was accepted; list all in a file first.
 
     Args:
         questions: all questions, with the checks that rejected them.
@@ -349,7 +355,7 @@ def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) ->
 def _make_tables(
     questions: Sequence[Question], counts: dict[str, int]
 ) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Make the tables of queries, judgements and gold from the accepted questions.
+    """Make the tables of accepted questions, their relevant passages and their gold answers.
 
     Args:
         questions: all questions of the build.
@@ -377,7 +383,7 @@ def _make_tables(
 
 
 def _gold_rows(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
-    """Make a question's gold rows: its statement with citations, and each short answer.
+    """Make the rows of a question's gold: statement with citations, and each short answer.
 
     Args:
         question: an accepted question.

@@ -18,7 +18,7 @@ class Cell:
     topic: str | None = None
 
     def find_wishes(self, design: Design) -> Wishes:
-        """Find the wishes about questions: the form's, then the user's, then the design's.
+        """Merge the wishes for questions: those of form, group of users and design.
 
         Questions that users have already are as they are.
         """
@@ -41,7 +41,7 @@ class Topics:
     of_passage: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, order: Iterable[str]) -> dict[str | None, Iterator[str]]:
-        """Split ids of passages by topic, each in the given order; without topics all are None's.
+        """Group passage ids by topic, keeping their order; all under None without topics.
 
         Args:
             order: ids of passages in the order in which questions are written about them.
@@ -56,7 +56,7 @@ class Topics:
 
 
 def apportion(total: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """Split a number by shares into whole numbers that add up to it (largest remainders).
+    """Split a number into whole numbers in given proportions (largest remainder method).
 
     Args:
         total: number to split.
@@ -74,7 +74,7 @@ def apportion(total: int, shares: Mapping[str, float]) -> dict[str, int]:
 def draw_cells(
     design: Design, total: int, seed: int, topics: Mapping[str, float] | None = None
 ) -> dict[Cell, int]:
-    """Draw the number of questions of each cell.
+    """Draw the number of questions per cell (form, group of users, topic).
 
     The numbers by form, user and topic are the declared shares, rounded; which user asks which form
     about which topic is drawn.
@@ -104,7 +104,7 @@ def draw_cells(
 def draw_passages(
     cells: Iterable[Cell], orders: Mapping[str | None, Iterator[str]]
 ) -> list[tuple[Cell, str]]:
-    """Draw the next passage of its topic for each cell, if the topic has one left.
+    """Draw a passage for each cell (form, users, topic) from those left of its topic.
 
     Args:
         cells: cells, each as often as it needs a passage.
@@ -115,7 +115,7 @@ def draw_passages(
 
 
 def spread_cells(numbers: Mapping[Cell, int]) -> list[Cell]:
-    """List each cell as often as its number says, spread evenly over the list.
+    """Repeat each cell (form, users, topic) as often as its number, evenly interleaved.
 
     So each cell gets its share of the passages where these are fewer than the questions.
     """

@@ -17,7 +17,7 @@ _FIRST_DAY, _END = 61, 2_958_466
 
 
 def read_chart(chart: Any) -> tuple[list[str], list[list[str]]]:
-    """Read a chart: its title and those of its value axes, and the rows of its plots.
+    """Read a PowerPoint chart: (its titles, table rows of its plots).
 
     A row of names comes first: the title of the category axis, and the series. Plots without
     categories, such as scatter plots, have no rows.
@@ -31,12 +31,12 @@ def read_chart(chart: Any) -> tuple[list[str], list[list[str]]]:
 
 
 def _title_text(title: Any) -> str:
-    """Get the text of a title, which was written or is that of a cell."""
+    """Get the text of a chart's or axis's title element."""
     return " ".join("".join(title.xpath(".//a:t/text() | .//c:v/text()")).split())
 
 
 def _plot_rows(plot: Any, space: Any, corner: str) -> Iterator[list[str]]:
-    """Yield a plot of a chart as rows: names of its series, then the values of each category."""
+    """Yield a plot of a chart as table rows: series names, then values per category."""
     labels = _category_labels(plot, space)
     if not labels:
         return
@@ -47,13 +47,13 @@ def _plot_rows(plot: Any, space: Any, corner: str) -> Iterator[list[str]]:
 
 
 def _series_values(series: Any) -> dict[int, str]:
-    """Map the numbers of categories to the values of a series; errors of a sheet are as it is."""
+    """Map category numbers to a chart series' values as text."""
     points = series._element.xpath("./c:val//c:pt")
     return {point.idx: _show_cell(point.v.text or "") for point in points}
 
 
 def _category_labels(plot: Any, space: Any) -> dict[int, str]:
-    """Map the numbers of a plot's categories to their labels, those of upper levels first."""
+    """Map category numbers of a chart's plot to labels, which include those of upper levels."""
     categories = plot.categories
     labels = {
         category.idx: ", ".join(filter(None, path))
@@ -69,7 +69,7 @@ def _category_labels(plot: Any, space: Any) -> dict[int, str]:
 
 
 def _show_cell(text: str, is_date: bool = False, since_1904: bool = False) -> str:
-    """Format a cell's content: a date, a number without an exponent, or as it is.
+    """Format a cached Excel value as text: a date, a number without exponent, or unchanged.
 
     A number has the 15 digits that Excel computes with.
     """

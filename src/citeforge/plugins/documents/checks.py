@@ -12,7 +12,7 @@ from citeforge.builders.authorship.wording import split_tokens, word_lists
 from citeforge.engines.text.languages import detect_language
 from citeforge.plugins.documents.design import PAIR, SEED, Design
 from citeforge.plugins.documents.form_rules import find_form_fault
-from citeforge.plugins.documents.questions import Evidence, Question, holds_answer
+from citeforge.plugins.documents.questions import Evidence, Question, contains_answer
 from citeforge.plugins.documents.wishes import Length, Terms
 from citeforge.schemas.matching.answers import AnswerText, is_answer
 from citeforge.schemas.matching.tokens import ARTICLES
@@ -67,7 +67,7 @@ _POINTERS = re.compile(
 
 
 def check_text(question: Question, longest_copy: int, design: Design | None = None) -> None:
-    """Check the wording of a question, and reject it by the first check that it fails.
+    """Reject a question by the first check of its wording that it fails.
 
     It keeps the rule of its form; its quotes have to be in the evidence; it copies no long run of
     words from there, gives no answer away, has an answer of the kind that is asked for, and refers
@@ -101,21 +101,21 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
         question.reject(LENGTH, length)
     elif term := _find_term_fault(question, wishes.terms):
         question.reject(TERMS, term)
-    elif lacking := [a for a in facts if not holds_answer(question.statement, a)]:
+    elif lacking := [a for a in facts if not contains_answer(question.statement, a)]:
         question.reject(STATEMENT, f"the statement lacks the answer {lacking[0]!r}")
-    elif question.answers and not _names_what_is_asked(question):
+    elif question.answers and not _statement_matches(question):
         reason = f"the statement says nothing of the question: {question.statement!r}"
         question.reject(STATEMENT, reason)
 
 
-def _names_what_is_asked(question: Question) -> bool:
-    """Whether a question's answer statement shares a word with it, or it is too short to tell."""
+def _statement_matches(question: Question) -> bool:
+    """Whether a question shares a word with its answer statement, or is very short."""
     words = set(AnswerText(question.text).main) - ARTICLES
     return len(words) < 3 or any(map(AnswerText(question.statement).has, words))
 
 
 def _check_quotes(question: Question) -> bool:
-    """Whether a question's quotes are in its evidence (of a pair, in both); if not, reject it."""
+    """Reject a question with a quote that its evidence lacks; return whether it passed."""
     texts = [_compared_form(e.text) for e in question.evidence]
     quoted: set[int] = set()  # indexes of the texts with a quote
     for quote in question.quotes:
@@ -132,20 +132,20 @@ def _check_quotes(question: Question) -> bool:
 
 
 def _shared_run(question: str, passage: str) -> list[str]:
-    """Find the longest run of words that a question and a passage share."""
+    """Find the longest run of words that a question copies from a passage."""
     one, two = bare_words(question), bare_words(passage)
     match = SequenceMatcher(None, one, two, autojunk=False).find_longest_match()
     return one[match.a : match.a + match.size]
 
 
 def _contains_answer(text: str, answer: str) -> bool:
-    """Whether a text has all words of an answer, in any order."""
+    """Whether a text contains all words of an answer, in any order."""
     read, words = AnswerText(text), set(AnswerText(answer).main) - ARTICLES
     return read.contains(answer) or (bool(words) and all(map(read.has, words)))
 
 
 def _find_kind_fault(question: Question) -> str | None:
-    """Describe an answer that cannot be one to an English "how many" or "how long"; else None.
+    """Describe how an answer's kind mismatches "how many" or "how long"; None if it fits.
 
     Kilograms are no number of bells, and a year is no duration: "since 2012" is graded against "14
     years". A question that names a unit of the answer's kind may have any such answer: "How many
@@ -167,14 +167,14 @@ def _find_kind_fault(question: Question) -> str | None:
 
 
 def _find_pointer(question: Question) -> str | None:
-    """Find words like "the passage" in a question that its evidence lacks; else None."""
+    """Find a reference such as "the passage" in a question's text; None if there is none."""
     texts = " ".join(e.text for e in question.evidence).lower()
     pointers = (m[0] for m in _POINTERS.finditer(question.text))
     return next((words for words in pointers if words.lower() not in texts), None)
 
 
 def _language_mismatch(question: Question, wanted: str | None) -> str | None:
-    """Describe the language of a question if it is not the wanted one; else None.
+    """Describe how a question is in the wrong language; None if it is not.
 
     Args:
         question: the question.
@@ -192,7 +192,7 @@ def _language_mismatch(question: Question, wanted: str | None) -> str | None:
 
 
 def _find_length_fault(text: str, length: Length | None) -> str | None:
-    """Describe how a question is too short or too long; None if it is not."""
+    """Describe how a question has too few or too many words; None if it does not."""
     n = len(AnswerText(text).main)
     if length is None or length.least <= n <= length.most:
         return None
@@ -200,7 +200,7 @@ def _find_length_fault(text: str, length: Length | None) -> str | None:
 
 
 def _find_term_fault(question: Question, terms: Terms) -> str | None:
-    """Describe a term that a question has and should not, or lacks and should have; else None."""
+    """Describe which term a question wrongly has or lacks; None if its terms are right."""
     if avoided := [t for t in terms.avoid if _has_term(question.text, t, re.I)]:
         return f"has the term {avoided[0]!r}"
     quoted = " ".join(question.quotes)
@@ -210,7 +210,7 @@ def _find_term_fault(question: Question, terms: Terms) -> str | None:
 
 
 def _has_term(text: str, term: str, flags: int = 0) -> bool:
-    """Whether a text has a term as whole words."""
+    """Whether a text contains a term, as whole words."""
     edges = (
         r"(?<![^\W_])" if term[0].isascii() else "",
         r"(?![^\W_])" if term[-1].isascii() else "",
@@ -219,7 +219,7 @@ def _has_term(text: str, term: str, flags: int = 0) -> bool:
 
 
 def fits_passage(question: Question, passage: Evidence, reply: str) -> bool:
-    """Whether a question may as well be about another passage, in which a wrong answer is found.
+    """Whether a question equally fits a passage of another document that answers it otherwise.
 
     The passage contains the reply, and every word of the question that the evidence has, except
     words that any text may have. A question without such words, or in another language than its
@@ -242,7 +242,7 @@ def fits_passage(question: Question, passage: Evidence, reply: str) -> bool:
 
 @cache
 def _stop_words(language: str) -> frozenset[str]:
-    """List the words of a language that any text may have; none for one that spaCy lacks."""
+    """Get spaCy's stop words of a language; empty if spaCy does not have it."""
     from spacy.util import get_lang_class
 
     try:
@@ -252,7 +252,7 @@ def _stop_words(language: str) -> frozenset[str]:
 
 
 def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -> None:
-    """Reject questions that repeat an earlier question or one another.
+    """Reject questions that repeat an earlier question or each other.
 
     A repetition has nearly the same words, and the same names, numbers and answers.
     """
@@ -270,7 +270,7 @@ def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -
 
 
 def reject_seed_copies(questions: Iterable[Question], seeds: Iterable[str]) -> None:
-    """Reject written questions with nearly the words, and the same names, as a seed question."""
+    """Reject questions whose words and names are nearly those of a user's seed question."""
     forms = [(_compared_form(seed), seed) for seed in seeds]
     for question in questions:
         form = _compared_form(question.text)
@@ -282,20 +282,20 @@ def reject_seed_copies(questions: Iterable[Question], seeds: Iterable[str]) -> N
 
 
 def _compared_form(text: str) -> str:
-    """Normalise a text for comparison: its words without punctuation."""
+    """Normalise a question or quote for comparison: words without punctuation."""
     return " ".join(bare_words(text.replace("’", "'")))
 
 
-def _have_same_facts(one: Question, two: Question) -> bool:
-    """Whether two questions have the same names, numbers and answers."""
-    return _name_words(one.text) == _name_words(two.text) and all(
+def _have_same_facts(first: Question, second: Question) -> bool:
+    """Whether two questions contain the same names and numbers, and have the same answers."""
+    return _name_words(first.text) == _name_words(second.text) and all(
         is_answer(answer, other.answers)
-        for own, other in ((one, two), (two, one))
+        for own, other in ((first, second), (second, first))
         for answer in own.answers
     )
 
 
 def _name_words(question: str) -> set[str]:
-    """Find the words of a question with a capital or a digit, except the first word."""
+    """Find the words of a question with a capital or a digit, except its first word."""
     words = question.split()[1:]
     return {w.strip("?.,") for w in words if any(c.isupper() or c.isdigit() for c in w)}

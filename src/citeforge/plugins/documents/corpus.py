@@ -31,7 +31,7 @@ SHORTEST = 120
 
 
 def open_documents(recipe: DocumentsRecipe, workdir: Path) -> Source:
-    """Open the folder of documents, or the other source of passages, that a recipe names.
+    """Open the source of a recipe: a folder of documents, or other passages.
 
     Raises:
         InputError: it cannot be opened.
@@ -46,7 +46,7 @@ def open_documents(recipe: DocumentsRecipe, workdir: Path) -> Source:
 def read_documents(
     recipe: DocumentsRecipe, source: Source, workspace: Workspace
 ) -> tuple[SourceInfo, list[Path], dict[str, pa.Table]]:
-    """Read documents into a corpus: (provenance, corpus files, tables of documents and repeats).
+    """Cut documents into a corpus: (provenance, corpus files, document and repeat tables).
 
     Raises:
         InputError: the source is at fault, or there is no text in it.
@@ -82,7 +82,7 @@ class PassagePool:
     """
 
     def __init__(self, corpus: list[Path], seed: int) -> None:
-        """Read a corpus once, and draw the order in which questions are written about passages.
+        """Read a corpus, and draw the order of passages in which questions are written.
 
         Files take turns, and so do the sections of a file, so that questions are spread over all of
         them.
@@ -97,25 +97,25 @@ class PassagePool:
         self._file_and_title: dict[str, tuple[str, str]] = {}
         for batch in iter_batches(corpus, ["_id", "title", "text", "metadata"]):
             for name, title, text, about in rows_of(batch):
-                file, _ = self._file_and_title[name] = find_file(name, about), title
+                file, _ = self._file_and_title[name] = passage_file(name, about), title
                 if len(text) < SHORTEST:
                     self.n_short += 1
                 else:
                     files.setdefault(file, {}).setdefault(title, []).append(name)
         by_file = [
-            list(_take_turns(_shuffle(sections, seed, file), generator(seed, "draw", file)))
+            list(_interleave(_shuffle(sections, seed, file), generator(seed, "draw", file)))
             for file, sections in files.items()
         ]
-        self.order = list(_take_turns(by_file, generator(seed, "draw files")))
+        self.order = list(_interleave(by_file, generator(seed, "draw files")))
 
     def texts(self, ids: Sequence[str]) -> dict[str, Evidence]:
-        """Read passages by their ids, in one pass over the corpus."""
+        """Read passages by id: id to passage."""
         texts = read_texts(self.corpus, ids) if ids else {}
         return {name: Evidence(name, title, text) for name, (title, text) in texts.items()}
 
-    def file_of(self, name: str) -> str:
-        """Get the name of the file that a passage is from."""
-        return self._file_and_title[name][0]
+    def file_of(self, passage_id: str) -> str:
+        """Get the name of the document file that a passage is from."""
+        return self._file_and_title[passage_id][0]
 
     @property
     def names(self) -> list[str]:
@@ -123,35 +123,35 @@ class PassagePool:
         return list(self._file_and_title)
 
     def titles_by_file(self) -> dict[str, list[str]]:
-        """Map each file to the titles of its passages, in the order of the corpus."""
+        """Map each document file to the titles of its passages, in corpus order."""
         titles: dict[str, list[str]] = {}
         for file, title in self._file_and_title.values():
             titles.setdefault(file, []).append(title)
         return titles
 
-    def are_together(self, one: str, other: str) -> bool:
-        """Whether two passages have the same title and are from one file."""
-        return self._file_and_title[one] == self._file_and_title[other]
+    def are_together(self, first_id: str, second_id: str) -> bool:
+        """Whether two passages are from the same section of the same file."""
+        return self._file_and_title[first_id] == self._file_and_title[second_id]
 
 
 def _shuffle(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[list[str]]:
-    """Yield the passage ids of each section of a file, in random order."""
+    """Yield the passage ids of each section of a file, shuffled within the section."""
     for title, names in sections.items():
         generator(seed, "draw", file, title).shuffle(names)
         yield names
 
 
-def find_file(name: str, about: str | None) -> str:
-    """Get the name of a passage's file from its metadata, else from its id (up to ``#``)."""
-    if about is not None:
-        metadata = json.loads(about)
+def passage_file(passage_id: str, metadata_json: str | None) -> str:
+    """Get the file name of a passage from its metadata, else from its id (before ``#``)."""
+    if metadata_json is not None:
+        metadata = json.loads(metadata_json)
         if isinstance(metadata, dict) and isinstance(metadata.get("file"), str):
             return str(metadata["file"])
-    return name.partition("#")[0]
+    return passage_id.partition("#")[0]
 
 
-def _take_turns(groups: Iterable[Sequence[str]], rng: random.Random) -> Iterator[str]:
-    """Yield the first id of each group, then the second of each …; groups are in random order."""
+def _interleave(groups: Iterable[Sequence[str]], rng: random.Random) -> Iterator[str]:
+    """Interleave groups of passage ids: first ids of all groups, then second ids, and so on."""
     turns = [iter(group) for group in groups]
     rng.shuffle(turns)
     while turns:

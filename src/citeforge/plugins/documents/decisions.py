@@ -52,7 +52,7 @@ class Decisions:
 
 
 def apply_decisions(questions: Sequence[Question], sheet: Path) -> Decisions:
-    """Drop, edit or keep the accepted questions as a sheet says; undecided ones are dropped.
+    """Apply a person's decisions in a CSV sheet (keep, edit, drop) to accepted questions.
 
     Args:
         questions: questions of the build, whose texts and rejections are changed.
@@ -62,7 +62,7 @@ def apply_decisions(questions: Sequence[Question], sheet: Path) -> Decisions:
         InputError: a sheet of another build, an unknown label, or an edit without a new text, or
             with another number of answers, or a further text, than its form has.
     """
-    origins = _read_key(sheet)
+    origins = _read_key_file(sheet)
     by_id = {q.id: q for q in questions if q.is_accepted}
     decisions = Decisions()
     for line, row in read_csv(sheet, _COLUMNS):
@@ -93,7 +93,7 @@ def apply_decisions(questions: Sequence[Question], sheet: Path) -> Decisions:
         if label == DROP:
             question.reject(PERSON, cells["why"] or "dropped, no reason given")
         elif label == EDIT:
-            _edit(question, cells, sheet, line)
+            _edit_question(question, cells, sheet, line)
             decisions.edited.append(question)
     for name, question in by_id.items():
         if name not in decisions.labels:
@@ -101,8 +101,8 @@ def apply_decisions(questions: Sequence[Question], sheet: Path) -> Decisions:
     return decisions
 
 
-def _read_key(sheet: Path) -> dict[str, _Origin]:
-    """Read the question of each row from the key file beside a sheet.
+def _read_key_file(sheet: Path) -> dict[str, _Origin]:
+    """Read the key file of a decision sheet: id of each row to its question.
 
     Raises:
         InputError: it is missing, or of another task.
@@ -124,8 +124,8 @@ def _read_key(sheet: Path) -> dict[str, _Origin]:
     return key.items
 
 
-def _edit(question: Question, cells: dict[str, str], sheet: Path, line: int) -> None:
-    """Replace the texts of a question by those of its row, and forget what checks found.
+def _edit_question(question: Question, cells: dict[str, str], sheet: Path, line: int) -> None:
+    """Replace a question's texts by those that a person wrote in a decision sheet.
 
     Raises:
         InputError: the row has no new text, or answers or a further text that its form has not.
@@ -159,7 +159,7 @@ def _edit(question: Question, cells: dict[str, str], sheet: Path, line: int) -> 
 
 
 def decision_stats(decisions: Decisions, questions: Iterable[Question]) -> dict[str, str]:
-    """Compute the share of decided questions that are in the package, by form.
+    """Compute the share of decided questions that were kept, by question form.
 
     Edited questions are in it if they pass the checks again.
     """

@@ -40,19 +40,19 @@ class Form(FrozenRecord):
 
 @cache
 def _built_in() -> Mapping[str, Any]:
-    """Read the built-in forms and users."""
+    """Read ``data/forms.yaml``, the built-in question forms and groups of users."""
     content: Mapping[str, Any] = read_yaml(Path(__file__).parent / "data" / "forms.yaml")
     return content
 
 
 @cache
 def built_in_forms() -> dict[str, Form]:
-    """Read the built-in forms, by name."""
+    """Get the built-in forms of questions, by name."""
     return {name: Form(name=name, **row) for name, row in _built_in()["forms"].items()}
 
 
 def built_in_users() -> dict[str, str]:
-    """Read the built-in groups of users: name to description."""
+    """Get the built-in groups of users: name to description."""
     return dict(_built_in()["users"])
 
 
@@ -68,7 +68,7 @@ _MOST_ROWS = 1000
 
 
 def _refuse_repeats(rows: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Refuse rows of which two have the same name, and more than anybody reads."""
+    """Return a design's users, forms or topics; refuse repeated names and over 1,000 of them."""
     if len(rows) > _MOST_ROWS:
         raise ValueError(f"has {len(rows):,} rows, of at most {_MOST_ROWS:,}")
     names = Counter(row.name for row in rows)
@@ -89,8 +89,8 @@ class DesignedUser(Wishes):
 
     @field_validator("description")
     @classmethod
-    def _describe(cls, text: str, info: ValidationInfo) -> str:
-        """Take the description of a built-in group; refuse another one without a description."""
+    def _fill_description(cls, text: str, info: ValidationInfo) -> str:
+        """Fill in the description of a built-in user group; refuse another group without one."""
         name = info.data.get("name", "")
         known = built_in_users()
         if not text.strip() and name and name not in known:
@@ -112,16 +112,16 @@ class DesignedForm(Wishes):
 
     @field_validator("like")
     @classmethod
-    def _find_like(cls, name: str | None) -> str | None:
-        """Refuse a form that is not built in."""
+    def _check_like(cls, name: str | None) -> str | None:
+        """Refuse a key ``like`` that names no built-in question form."""
         if name is not None and name not in built_in_forms():
             raise ValueError(str(UnknownValueError("form of questions", name, built_in_forms())))
         return name
 
     @field_validator("name")
     @classmethod
-    def _find_name(cls, name: str, info: ValidationInfo) -> str:
-        """Refuse a name that is not built in, unless ``like`` says what it is based on."""
+    def _check_name(cls, name: str, info: ValidationInfo) -> str:
+        """Refuse a question form that is not built in and has no key ``like``."""
         if name == SEED:
             raise ValueError(f"{name!r} is the form of --seeds; take another name")
         if info.data.get("like") is None and name not in built_in_forms():
@@ -131,7 +131,7 @@ class DesignedForm(Wishes):
 
     @property
     def form(self) -> Form:
-        """The form, with what it has from the built-in one."""
+        """Question form as declared, with defaults of the built-in form it is like."""
         built_in = built_in_forms()[self.like or self.name]
         own = {"description": text} if (text := self.description.strip()) else {}
         update = {"name": self.name, "share": self.share, "wishes": self.own_wishes, **own}
@@ -158,7 +158,7 @@ class DesignedTopic(DesignPart):
     @field_validator("pattern")
     @classmethod
     def _require_pattern(cls, pattern: str, info: ValidationInfo) -> str:
-        """Refuse a topic without a pattern, and a pattern of the rest."""
+        """Refuse a topic without a pattern, or the topic ``rest`` with one."""
         name = info.data.get("name")
         if name == REST and pattern:
             raise ValueError(f"{REST!r} has the passages of no other topic, so it has no pattern")
@@ -184,7 +184,7 @@ class FoundTopics(DesignPart):
     @model_validator(mode="before")
     @classmethod
     def _read_number(cls, value: Any) -> Any:
-        """Read topics that are given as their number, and refuse one that is not possible."""
+        """Convert topics given as a number to fields; refuse an impossible number."""
         if not isinstance(value, int) or isinstance(value, bool):
             return value
         if not _LEAST_TOPICS <= value <= _MOST_TOPICS:
@@ -193,7 +193,7 @@ class FoundTopics(DesignPart):
 
     @model_validator(mode="after")
     def _count_shares(self) -> Self:
-        """Refuse another number of shares than of topics, and shares that are given twice."""
+        """Refuse topic shares that are not one per topic, or that contradict ``by_size``."""
         if self.shares and self.by_size:
             raise ValueError("has shares and by_size; say one of both")
         if self.shares and len(self.shares) != self.number:
@@ -201,7 +201,7 @@ class FoundTopics(DesignPart):
         return self
 
     def share(self, n: int, size: int) -> float:
-        """Get the share of a topic.
+        """Get the share of questions about a topic, by its rank in size.
 
         Args:
             n: number of topics that have more passages.
@@ -246,8 +246,8 @@ class Design(Wishes):
 
     @field_validator("found_topics")
     @classmethod
-    def _choose_topics(cls, found: FoundTopics | None, info: ValidationInfo) -> FoundTopics | None:
-        """Refuse topics that are both listed and to be found."""
+    def _check_topics(cls, found: FoundTopics | None, info: ValidationInfo) -> FoundTopics | None:
+        """Refuse a design whose topics are both listed and to be found by clustering."""
         if found is not None and info.data.get("topics"):
             raise ValueError("topics are listed and to be found; say one of both")
         return found
@@ -255,14 +255,14 @@ class Design(Wishes):
     @field_validator("questions")
     @classmethod
     def _require_answers(cls, forms: Sequence[DesignedForm]) -> Sequence[DesignedForm]:
-        """Refuse forms none of which the documents answer."""
+        """Refuse a design in which the documents answer none of the question forms."""
         if forms and all(form.form.base == ABSENT for form in forms):
             raise ValueError("has no form that the documents answer")
         return forms
 
     @property
     def shares(self) -> dict[str, dict[str, float]]:
-        """Declared shares by name: of forms, and of users if there are some."""
+        """Declared shares of question forms and of user groups, by name."""
         return {
             "form": {form.name: form.share for form in self.questions},
             "user": {user.name: user.share for user in self.users},
@@ -270,11 +270,11 @@ class Design(Wishes):
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """Forms of questions, with what they have from built-in ones."""
+        """Question forms of the design, with defaults of the built-in ones."""
         return tuple(designed.form for designed in self.questions)
 
     def resolve_paths(self, folder: Path) -> Self:
-        """Return the design with its seeds, and models that are files, resolved against a folder.
+        """Resolve the paths of seeds and models in a design against a folder.
 
         A model is a path where it is a file by its kind (``table:FILE``), or starts with a dot.
         """

@@ -26,7 +26,7 @@ class RepeatFinder:
     """
 
     def __init__(self) -> None:
-        """Make an empty index of passages."""
+        """Make an empty index of passages for near-duplicate search."""
         from datasketch import MinHash, MinHashLSH
 
         self.n_other_numbers = 0
@@ -36,7 +36,7 @@ class RepeatFinder:
         self._sketches: dict[str, tuple[Any, frozenset[str]]] = {}
 
     def find(self, name: str, text: str) -> tuple[str, bool] | None:
-        """Find the earlier passage that a new one repeats; if there is none, remember the new one.
+        """Find an earlier duplicate: (its id, whether exact); else index the text, return None.
 
         Returns:
             Id of the earlier passage, and whether the texts are equal but for case, white space and
@@ -64,7 +64,7 @@ class RepeatFinder:
         return None
 
     def _sketch(self, text: str) -> Any:
-        """Compute a text's MinHash sketch, to estimate similarity; None for too short a text."""
+        """Compute the MinHash sketch of a text, to estimate similarity; None if it is too short."""
         from datasketch import LeanMinHash
 
         runs = shingles(text)

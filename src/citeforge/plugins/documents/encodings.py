@@ -77,7 +77,7 @@ class DecodedText:
 
 
 def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
-    """Decode the bytes of a text; None if they are not text in an encoding that fits its language.
+    """Decode bytes of a text by guessing their encoding; None if they are no plausible text.
 
     Args:
         data: bytes of the whole file.
@@ -91,7 +91,7 @@ def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
 
 
 def declared_encoding(page: bytes) -> str | None:
-    """Find the encoding that a web page declares; None if it declares none that is known."""
+    """Get the encoding that a web page declares; None if it is unknown or absent."""
     match = _DECLARED.search(page[:4096])
     try:
         name = codecs.lookup(match[1].decode()).name if match else None
@@ -101,7 +101,7 @@ def declared_encoding(page: bytes) -> str | None:
 
 
 def _possible_encodings(data: bytes, declared: str | None) -> Iterator[str]:
-    """Yield encodings by what a file shows: a mark, escapes, NULs, a declaration, its language."""
+    """Yield encodings that a file may be in, the most certain first."""
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if marked is not None:
         yield marked
@@ -118,7 +118,7 @@ def _possible_encodings(data: bytes, declared: str | None) -> Iterator[str]:
 
 
 def _decode(data: bytes, encoding: str) -> str | None:
-    """Decode bytes; None if they are not in this encoding, or contain what no text contains."""
+    """Decode bytes in a given encoding; None if that fails or gives control characters."""
     try:
         text = data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
@@ -128,13 +128,16 @@ def _decode(data: bytes, encoding: str) -> str | None:
     return None if any(_is_no_character(sign) for sign in set(text)) else text
 
 
-def _is_no_character(sign: str) -> bool:
-    """Whether a sign is a control character other than white space, or not assigned."""
-    return unicodedata.category(sign) in ("Cc", "Cn", "Co") and sign not in "\t\n\v\f\r\x1a\x1b\x85"
+def _is_no_character(character: str) -> bool:
+    """Whether a character is unassigned, or a control character other than white space."""
+    return (
+        unicodedata.category(character) in ("Cc", "Cn", "Co")
+        and character not in "\t\n\v\f\r\x1a\x1b\x85"
+    )
 
 
 def _likely_pages(data: bytes) -> Iterator[str]:
-    """Yield code pages whose text is in a language that is written in them, the likeliest first.
+    """Yield legacy encodings in which bytes read as a fitting language, the likeliest first.
 
     French read as cp1250 is still French to a classifier of languages ("prčs" among other words),
     and no language of that page. Among the pages that fit, charset_normalizer's measures decide:
@@ -159,7 +162,7 @@ def _likely_pages(data: bytes) -> Iterator[str]:
         if fit >= _LEAST_FIT:
             first = max(languages, key=languages.__getitem__)
             letters = _CENTRAL.get(first) if PAGES[page] == _CENTRAL.keys() else None
-            odd[page] = _share_odd(text, letters)
+            odd[page] = _misdecoded_share(text, letters)
             scores[page] = fit - match.chaos + match.coherence - odd[page]
     for page, other in _VARIANTS.items():
         if page in scores and other in scores:
@@ -168,8 +171,8 @@ def _likely_pages(data: bytes) -> Iterator[str]:
     yield from sorted(scores, key=lambda page: (page == "cp874", -scores[page]))
 
 
-def _share_odd(text: str, letters: str | None) -> float:
-    """Compute the share of non-ASCII characters that look misread, as ``³`` in ``dzia³a``.
+def _misdecoded_share(text: str, letters: str | None) -> float:
+    """Compute the share of non-ASCII characters that look misdecoded, as ``³`` in ``dzia³a``.
 
     Args:
         text: text in a code page that may be the wrong one.

@@ -20,19 +20,19 @@ _SHORTEST_NAME = 4
 
 
 def find_form_fault(question: Question) -> str | None:
-    """Describe how a question breaks the rule of its form; None if it keeps it."""
+    """Describe how a question breaks the rule of its form; None if it does not."""
     rule = _RULES.get(question.cell.form.check)
     return None if rule is None else rule(question)
 
 
 def _check_number(question: Question) -> str | None:
-    """Require a digit, or a numeral of another script, in the answer."""
+    """Describe a "number" question's fault: an answer without a numeral; None if fine."""
     (answer,) = question.answers
     return None if any(map(str.isnumeric, answer)) else f"the answer has no number: {answer!r}"
 
 
 def _check_polar(question: Question) -> str | None:
-    """Require an answer that is a word for yes or for no in the question's language."""
+    """Describe a "yes/no" question's fault: an answer that is neither; None if fine."""
     (answer,) = question.answers
     words = polar_words(f"{question.text} {question.statement}")
     is_polar = any(is_one(answer, some) for some in words)
@@ -40,7 +40,7 @@ def _check_polar(question: Question) -> str | None:
 
 
 def _check_meaning(question: Question) -> str | None:
-    """Require an answer that is long enough for a definition."""
+    """Describe a "definition" question's fault: too short an answer; None if fine."""
     (answer,) = question.answers
     n = len(AnswerText(answer).main)
     if n >= _LEAST_WORDS_OF_A_MEANING:
@@ -49,7 +49,7 @@ def _check_meaning(question: Question) -> str | None:
 
 
 def _check_steps(question: Question) -> str | None:
-    """Require the steps in their order in the statement."""
+    """Describe a "procedure" question's fault: steps missing or out of order; None if fine."""
     text = " ".join(bare_words(question.statement))
     places = [text.find(" ".join(bare_words(step))) for step in question.answers]
     if -1 in places:
@@ -58,7 +58,7 @@ def _check_steps(question: Question) -> str | None:
 
 
 def _check_premise(question: Question) -> str | None:
-    """Require a false premise that the question is about, and words that show that it is false."""
+    """Describe a "premise" question's fault, such as no false premise; None if fine."""
     if not question.quotes or not question.premise:
         return f"has no line with {'Premise' if question.quotes else 'Quote'}"
     words = set(AnswerText(question.text).main) - ARTICLES
@@ -68,7 +68,7 @@ def _check_premise(question: Question) -> str | None:
 
 
 def _check_keywords(question: Question) -> str | None:
-    """Require two to eight words without a question mark."""
+    """Describe a "search" question's fault: not 2 to 8 keywords; None if fine."""
     n = len(AnswerText(question.text).main)
     if re.search("[?？؟;]", question.text):
         return f"is a sentence, not a search: {question.text!r}"
@@ -78,7 +78,7 @@ def _check_keywords(question: Question) -> str | None:
 
 
 def _check_misspelled(question: Question) -> str | None:
-    """Require the corrected question, with one to three words spelled otherwise."""
+    """Describe a "misspelled" question's fault: not 1 to 3 misspelt words; None if fine."""
     wrong, right = bare_words(question.text), bare_words(question.corrected)
     if not right:
         return "has no line with Corrected"
@@ -94,7 +94,7 @@ def _check_misspelled(question: Question) -> str | None:
 
 
 def _check_bridge(question: Question) -> str | None:
-    """Require that both quotes share a word, by which they are linked, that is not asked about."""
+    """Describe a "bridge" question's fault: passages not linked, or the link named, or None."""
     shared = set.intersection(*(_long_words(quote) for quote in question.quotes[:2]))
     if not shared:
         return "the two quotes have no word in common that links them"
@@ -104,7 +104,7 @@ def _check_bridge(question: Question) -> str | None:
 
 
 def _check_comparison(question: Question) -> str | None:
-    """Require words of each passage, title included, that the other one does not have."""
+    """Describe a "comparison" question's fault: it does not name both things; None if fine."""
     one, two = (_long_words(f"{e.title} {e.text}") for e in question.evidence)
     asked = _long_words(question.text)
     if asked & (one - two) and asked & (two - one):
@@ -113,7 +113,7 @@ def _check_comparison(question: Question) -> str | None:
 
 
 def _long_words(text: str) -> set[str]:
-    """Find the words of a text that are long enough for names and terms."""
+    """Find the words of a text that have at least four characters."""
     return {word for word in bare_words(text) if len(word) >= _SHORTEST_NAME}
 
 

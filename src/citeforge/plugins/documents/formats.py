@@ -55,7 +55,7 @@ class UnreadableError(Exception):
     """
 
     def __init__(self, problem: str, detail: str = "") -> None:
-        """Make the error of a kind of problem, with ``detail`` as its message."""
+        """Make the error for an unreadable file, with a kind of problem and details."""
         super().__init__(detail)
         self.problem = problem
 
@@ -69,7 +69,7 @@ class Notes(list[str]):
     """
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
-        """Copy some notes on a file, with no changes counted yet."""
+        """Copy notes on a document file; start with no counts and no encoding."""
         super().__init__(notes)
         self.counts = Counter[str]()
         self.encoding: str | None = None
@@ -103,23 +103,23 @@ DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
 
 
 def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a text file in any clear encoding as one page; form feeds become line ends."""
+    """Read a text file in any encoding as one page; form feeds become line ends."""
     yield DocumentPage(None, _read_text(path, notes).replace("\f", "\n"))
 
 
 def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a Markdown file as one page with headings, and the title of its front matter."""
+    """Read a Markdown file as one page, with headings and the title of its front matter."""
     yield _markdown_page(_read_text(path, notes))
 
 
 def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
-    """Make a page from Markdown, with its headings; ``title`` is used if it has none itself."""
+    """Make a page from Markdown; ``title`` is used if the text has none of its own."""
     text, own_title, breaks = read_outline(markdown)
     return DocumentPage(None, text, own_title or title, breaks)
 
 
 def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read the main text of a web page, without navigation, as one page of Markdown."""
+    """Read the main text of an HTML file, without navigation, as one page of Markdown."""
     import trafilatura
 
     data = _read_text(path, notes, is_page=True)
@@ -146,7 +146,7 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read the pages of a PDF without running headers and footers.
+    """Read a PDF file page by page, without running headers and footers.
 
     Words hyphenated at the end of a line are joined; a sentence that runs over two pages is put on
     the first of them.
@@ -185,7 +185,7 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a JSON Lines file: one document per line, with a text and perhaps a title."""
+    """Read a JSON Lines file with one document (text, perhaps title) per line."""
     try:
         for number, line in raw_lines(path):
             if not line.strip():
@@ -205,13 +205,13 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def first_line(error: Exception) -> str:
-    """Format an error as its type and the first line of its message."""
+    """Format an exception as its type and the first line of its message."""
     first = (str(error).splitlines() or [""])[0][:160]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def _read_text(path: Path, notes: Notes, is_page: bool = False) -> str:
-    """Read the text of a file, whose encoding is noted if it is not UTF-8.
+    """Read a text file in a guessed encoding; note one that is not UTF-8.
 
     Args:
         path: the file.
@@ -234,7 +234,7 @@ def _read_text(path: Path, notes: Notes, is_page: bool = False) -> str:
 
 
 def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator[DocumentPage]:
-    """Clean PDF pages: remove running headers and footers, join sentences over two pages.
+    """Clean PDF pages: drop running headers and footers, join sentences over page breaks.
 
     Args:
         pages: pages in order.
@@ -254,7 +254,7 @@ def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator
 
 
 def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -> list[str]:
-    """Remove running headers and footers from the texts of pages, and count them.
+    """Remove running headers and footers from the texts of PDF pages; count removed lines.
 
     A line at the edge of a page goes if pages near it have the same one, or one whose number is as
     far from the page's own number.
@@ -286,13 +286,13 @@ def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -
 
 
 def _edge_lines(text: str, is_top: bool) -> list[str]:
-    """List the first or last three non-blank lines of a page, the outermost first."""
+    """List the three outermost non-blank lines at the top or bottom of a page."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[:_EDGE] if is_top else lines[: -_EDGE - 1 : -1]
 
 
 def _line_keys(page: DocumentPage, line: str) -> set[str]:
-    """Make keys of a page's line by which running headers and footers of pages are recognised.
+    """Make keys of a line that are equal for the same running header on different pages.
 
     Besides its text: the text with a number replaced by its distance from the page's number.
     """
@@ -307,7 +307,7 @@ def _line_keys(page: DocumentPage, line: str) -> set[str]:
 
 
 def _continuation(text: str, following: str) -> str:
-    """Find the start of a page that completes the last sentence of the page before, or "".
+    """Get the end of a page's last sentence from the start of the next page; "" if none.
 
     Args:
         text: text of a page.

@@ -18,7 +18,7 @@ _CHANGED, _UNWANTED = "a passage of the evidence changed or is missing", "the de
 
 
 def has_same_contexts(recipe: DocumentsRecipe, old: Package) -> bool:
-    """Whether an earlier package was built with the options that negatives and contexts depend on.
+    """Whether a recipe has all options of an earlier package that its contexts depend on.
 
     If not, its questions may be kept, but not its contexts.
     """
@@ -29,7 +29,7 @@ def has_same_contexts(recipe: DocumentsRecipe, old: Package) -> bool:
 def read_kept_questions(
     old: Package, passages: PassagePool, cells: Mapping[Cell, int], counts: dict[str, int]
 ) -> list[Question]:
-    """Read the accepted questions of an earlier package whose evidence is in the new corpus.
+    """Read accepted questions of an earlier package whose evidence is also in the new corpus.
 
     Evidence is found by title and text: ids of passages change when a file gets another page.
     Other passages that answer, and rejections, are left to the checks. Seeds are found anew.
@@ -62,14 +62,14 @@ def read_kept_questions(
 
 
 def _name_cell(cell: Cell) -> tuple[str, str | None, str | None]:
-    """Get the names of a cell's form, user and topic, as the table of questions has them."""
+    """Get (form, user, topic) of a cell by name, as in the table of questions."""
     return cell.form.name, None if cell.user is None else cell.user.name, cell.topic
 
 
 def _find_evidence(
     passages: PassagePool, wanted: set[tuple[str, str]]
 ) -> Iterator[tuple[tuple[str, str], Evidence]]:
-    """Yield ((title, text), passage) of the passages of a corpus that have a wanted text."""
+    """Yield ((title, text), passage) for corpus passages with wanted titles and texts."""
     for batch in iter_batches(passages.corpus, ["_id", "title", "text"]):
         for name, title, text in rows_of(batch):
             if (title, text) in wanted:
@@ -77,7 +77,7 @@ def _find_evidence(
 
 
 def _read_question(row: Mapping[str, Any], cell: Cell, evidence: tuple[Evidence, ...]) -> Question:
-    """Make a question of a row of the table of questions, with its evidence in the new corpus."""
+    """Make a question from its row in an earlier package, with evidence of the new corpus."""
     return Question(
         row["_id"], cell, evidence, row["question"], list(row["answers"]), row["statement"],
         list(row["quotes"]), row["premise"] or "", row["corrected"] or "",

@@ -41,14 +41,14 @@ class DocumentsKind(RageKind):
         return build_documents(recipe, run)
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
-        """Count the LLM requests of a build, and their cost, without sending any."""
+        """Count the model calls of a build, and their cost, without sending any."""
         from citeforge.plugins.documents.plan import plan_documents
 
         assert isinstance(recipe, DocumentsRecipe)
         return plan_documents(recipe, run)
 
     def propose(self, recipe: Recipe, run: RunOptions) -> str:
-        """Have an LLM propose a design of its brief, and write it to a file."""
+        """Have an LLM propose a design of questions, in a file to be edited; return a message."""
         from citeforge.plugins.documents.proposals import plan_proposal, propose_design
 
         assert isinstance(recipe, DocumentsRecipe)
@@ -57,7 +57,7 @@ class DocumentsKind(RageKind):
         return propose_design(recipe, run).summary()
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Yield (file, problem) for errors in a package, including its table of questions."""
+        """Yield (table, problem) for faults in a package, including its table of questions."""
         yield from super().check_consistency(package)
         accepted = question_column(package, "accepted")
         if [name for name, is_accepted in accepted.items() if is_accepted] != package.query_ids:

@@ -63,7 +63,7 @@ class PromptedLlm:
         draw_seed: int = 0,
         reader: Llm | None = None,
     ) -> None:
-        """Read the prompt templates for questions and answers, and the worked examples.
+        """Set the writing and reading LLMs; load prompt templates and worked examples.
 
         Args:
             llm: model that is asked.
@@ -85,7 +85,7 @@ class PromptedLlm:
         self.prompts["examples"] = digest(self._examples)
 
     def to_write(self, question: Question) -> Request:
-        """Make the LLM request to write a question about its evidence passages, after examples."""
+        """Make the LLM request to write a question about passages, after worked examples."""
         form, language = question.cell.form, question.cell.find_wishes(self.design).language
         values: dict[str, object] = {
             "form": form.base, "wishes": [form.description] * bool(form.description),
@@ -106,14 +106,14 @@ class PromptedLlm:
         return self._request(QUESTION, values, _QUESTION_TOKENS, turns=turns)
 
     def _list_wishes(self, cell: Cell) -> list[str]:
-        """List sentences that tell a writer the form of a question, who asks it, and its words."""
+        """List the instructions to the LLM for a question's form, asking user and wording."""
         user = cell.user
         asks = f"Ask as this person would: {user.description}." if user is not None else ""
         wishes = cell.find_wishes(self.design).sentences
         return [wish for wish in (cell.form.description, asks, *wishes) if wish]
 
-    def to_find(self, question: Question, passage: Evidence) -> Request:
-        """Make the LLM request to answer a seed question from a passage, with a quote."""
+    def to_find_evidence(self, question: Question, passage: Evidence) -> Request:
+        """Make the LLM request to answer a user's seed question from a passage, with a quote."""
         (row,) = _as_rows([passage])
         values = {"question": question.text, "passage": row}
         return self._request(EVIDENCE, values, _QUESTION_TOKENS)
@@ -121,7 +121,7 @@ class PromptedLlm:
     def to_answer(
         self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0
     ) -> Request:
-        """Make the LLM request to answer a question from passages, or from memory without any.
+        """Make the LLM request to answer a question from passages, or without any.
 
         Args:
             question: the question.
@@ -135,8 +135,8 @@ class PromptedLlm:
         }  # fmt: skip
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
-    def to_name(self, groups: Sequence[Sequence[Evidence]], sample: int = 0) -> Request:
-        """Make the LLM request to name topics, each of which some passages show.
+    def to_name_topics(self, groups: Sequence[Sequence[Evidence]], sample: int = 0) -> Request:
+        """Make the LLM request to name topics, each shown by some of its passages.
 
         Args:
             groups: passages of each topic, whose starts are shown.
@@ -147,7 +147,7 @@ class PromptedLlm:
         return self._request(TOPICS, {"groups": cut}, _NAMES_TOKENS, sample)
 
     def _fill_template(self, task: str, values: Mapping[str, object]) -> str:
-        """Fill in a task's prompt template with values, whose texts are quoted."""
+        """Fill in a task's prompt template; texts among the values are put in quotes."""
         return self._templates[task].render(values).strip()
 
     def _request(
@@ -158,7 +158,7 @@ class PromptedLlm:
         sample: int = 0,
         turns: Sequence[tuple[str, str]] = (),
     ) -> Request:
-        """Make a task's LLM request: earlier turns of a chat, then the filled-in template.
+        """Make an LLM request of a task: worked examples as chat turns, then the prompt.
 
         Args:
             task: name of the template: to write a question, or to answer one.
@@ -175,7 +175,7 @@ class PromptedLlm:
         return Request(messages, params, sample, task, values, needs_text=False, usual_reply=usual)
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
-        """Send requests of one task to its LLM; return the replies in order.
+        """Send LLM requests of one task; return the replies in order.
 
         Equal requests cost once.
         """
@@ -195,5 +195,5 @@ class PromptedLlm:
 
 
 def _as_rows(passages: Sequence[Evidence]) -> list[dict[str, str]]:
-    """Convert passages to rows of title and text, as prompt templates use them."""
+    """Convert passages to dictionaries of title and text, for prompt templates."""
     return [{"title": p.title, "text": p.text} for p in passages]

@@ -43,7 +43,7 @@ class Refusals:
     options=lambda tools, protocol: SIGNED_RULES,
 )  # fmt: skip
 def refusals(answers: Answers) -> Refusals:
-    """Mark the answers that refuse to answer, for questions with and without an answer.
+    """Mark by run and query which answers refuse, split by whether the question has an answer.
 
     Returns:
         1 for each answer that refuses, 0 for others, by run and query: of questions that the
@@ -70,17 +70,17 @@ def refusals(answers: Answers) -> Refusals:
 
 
 def _precision(r: Refusals) -> Sample:
-    """Compute the share of refusals to answer that are of questions without an answer."""
+    """Compute the precision of refusals: the share that is right to refuse."""
     return ratio_sample(np.nan_to_num(np.stack([r.right, r.every], axis=-1)))
 
 
 def _mean_of_asked(values: Floats) -> Sample:
-    """Average over the questions that have a value; the benchmark alone decides which these are."""
+    """Average values over the questions that have one, a set which systems cannot change."""
     return replace(mean_sample(values), weights="fixed")
 
 
 def _f1(r: Refusals) -> Sample:
-    """Compute the harmonic mean of precision and recall of refusals to answer."""
+    """Compute the F1 of refusals, against the questions without an answer."""
     n_absent = (~np.isnan(r.right)).astype(np.float64)
     above, below = 2 * np.nan_to_num(r.right), np.nan_to_num(r.every) + n_absent
     return ratio_sample(np.stack([above, below], axis=-1))

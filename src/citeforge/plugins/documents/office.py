@@ -47,7 +47,7 @@ class _PageBuilder:
         self.breaks: list[Break] = []
 
     def add(self, paragraph: str, level: int = 0) -> None:
-        """Add a paragraph, which is a heading if its level is above 0; blank ones are left out."""
+        """Append a paragraph to the page, as a heading if its level is above 0."""
         lines = [" ".join(line.split()) for line in paragraph.splitlines()]
         content = "\n".join(filter(None, lines))
         if not content:
@@ -58,13 +58,13 @@ class _PageBuilder:
             self.breaks.append(Break(start, len(self.text), level, " ".join(content.split())))
 
     def page(self, number: int | None, title: str) -> DocumentPage:
-        """Return the page built so far."""
+        """Make the page from the paragraphs added so far."""
         return DocumentPage(number, self.text, title, tuple(self.breaks))
 
 
 @contextmanager
 def _errors_as_unreadable(path: Path) -> Iterator[None]:
-    """Check an Office file, and turn exceptions while it is read into UnreadableError."""
+    """Check an Office file, and turn errors in the ``with`` block into UnreadableError."""
     try:
         data = path.read_bytes()
         if data.startswith(_OLE) and _ENCRYPTED in data:
@@ -85,7 +85,7 @@ def _errors_as_unreadable(path: Path) -> Iterator[None]:
 
 
 def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a Word document: paragraphs and tables of its body, headings by their styles.
+    """Read a Word file as one page: paragraphs, tables, and headings by style.
 
     A paragraph of the style Title is the document's title. Headers and footers of pages, deleted
     text, hidden text, text boxes, notes, equations and graphics are no part of it; all but the
@@ -121,7 +121,7 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def _heading_level(style: Any) -> int:
-    """Get the heading level of a style, or of its base style; 0 for none, -1 for the title."""
+    """Get the heading level of a Word style; 0 for no heading, -1 for the title."""
     while style is not None:
         if style.name == "Title":
             return _TITLE
@@ -132,7 +132,7 @@ def _heading_level(style: Any) -> int:
 
 
 def _remove_hidden(document: Any) -> int:
-    """Remove the hidden runs and table rows of a Word document; return the number with text."""
+    """Remove hidden text and table rows from a Word document; return how many had text."""
     from docx.text.run import Run
 
     hiding = {style.style_id for style in document.styles if _is_hiding(style)}
@@ -154,7 +154,7 @@ def _remove_hidden(document: Any) -> int:
 
 
 def _is_hiding(style: Any) -> bool:
-    """Whether a style, or its base style, hides text."""
+    """Whether a Word style, or one it is based on, hides text."""
     while style is not None:
         is_hidden = getattr(getattr(style, "font", None), "hidden", None)
         if is_hidden is not None:
@@ -174,7 +174,7 @@ def _blocks(parent: Any) -> Iterator[Any]:
 
 
 def _docx_text(element: Any) -> str:
-    """Get the visible text of a Word paragraph or cell, without deletions and text boxes."""
+    """Get the visible text of a Word paragraph or table cell."""
     parts = []
     for node in element.xpath(
         ".//w:t[not(ancestor::w:txbxContent) and not(ancestor::w:moveFrom)]"
@@ -186,12 +186,12 @@ def _docx_text(element: Any) -> str:
 
 
 def _join_cells(cells: Iterable[str]) -> str:
-    """Join the cells of a table row into one line; bars of a text are escaped as in Markdown."""
+    """Join table cells to one line with ``|`` between them; escape bars within cells."""
     return " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in cells)
 
 
 def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read the slides of a presentation: title, texts, tables, charts and speaker's notes.
+    """Read a PowerPoint file: one page per slide, with tables, charts and speaker's notes.
 
     Diagrams, embedded files and charts without categories are no part of it, and are noted.
     """
@@ -219,7 +219,7 @@ def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
-    """Yield the shapes of a slide, also those inside groups."""
+    """Yield the shapes of a slide, including those in groups."""
     for shape in shapes:
         if hasattr(shape, "shapes") and depth < _MOST_LEVELS:
             yield from _shapes(shape.shapes, depth + 1)
@@ -228,7 +228,7 @@ def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _add_shape(builder: _PageBuilder, shape: Any) -> bool:
-    """Add the text, table or chart of a slide's shape to a page; return whether it could be read.
+    """Add a slide shape's text, table or chart to a page; return whether it was readable.
 
     A picture, a line and a shape without words have nothing to read.
     """

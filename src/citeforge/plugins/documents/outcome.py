@@ -22,7 +22,7 @@ def mix_stats(
     questions: Sequence[Question],
     declared: Mapping[str, Mapping[str, float]],
 ) -> Stats:
-    """Compare the declared mix of questions with the accepted one, by form, user and topic.
+    """Compare the declared shares of forms, users and topics with accepted questions.
 
     Args:
         cells: number of questions wanted, by form, user and topic.
@@ -59,38 +59,38 @@ def mix_stats(
 
 
 def _form(cell: Cell) -> str:
-    """Get the name of a cell's form."""
+    """Get the name of a cell's question form."""
     return cell.form.name
 
 
 def _user(cell: Cell) -> str:
-    """Get the name of a cell's user; empty without one."""
+    """Get the name of a cell's group of users; "" without one."""
     return "" if cell.user is None else cell.user.name
 
 
 def _topic(cell: Cell) -> str:
-    """Get the name of a cell's topic; empty without one."""
+    """Get the name of a cell's topic; "" without one."""
     return cell.topic or ""
 
 
-def diversity_stats(what: str, texts: Iterable[str], embedder: Embedder) -> Stats:
-    """Measure how varied questions are: openers, repeated runs, word pairs, cosines of pairs.
+def diversity_stats(label: str, texts: Iterable[str], embedder: Embedder) -> Stats:
+    """Compute diversity figures of questions: openers, repeated runs, mean cosine of pairs.
 
     Args:
-        what: name of the questions, for the keys.
+        label: name of the questions, for the keys.
         texts: the questions.
         embedder: makes their vectors.
     """
     rows = list(texts)
-    stats: Stats = {**variety_stats(what, rows)}
+    stats: Stats = {**variety_stats(label, rows)}
     if len(rows) > 1:
         cosine = mean_pairwise_cosine(embedder.encode(rows, "query"))
-        stats[count_key("pairwise_cosine_mean", what)] = round(cosine, 3)
+        stats[count_key("pairwise_cosine_mean", label)] = round(cosine, 3)
     return stats
 
 
 def mean_pairwise_cosine(vectors: npt.ArrayLike) -> float:
-    """Average the cosines of all pairs of unit vectors: (|Σ v|² − Σ |v|²) / (n (n − 1))."""
+    """Compute the mean cosine over all pairs of unit vectors."""
     rows = np.asarray(vectors, np.float64)
     n, total = len(rows), rows.sum(axis=0)
     return float((total @ total - (rows * rows).sum()) / (n * (n - 1)))

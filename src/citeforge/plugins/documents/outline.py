@@ -56,7 +56,7 @@ class Break:
 
 @cache
 def _make_parser() -> MarkdownIt:
-    """Make the parser of the blocks of Markdown, once; inline markup is not needed."""
+    """Make the parser of Markdown blocks; inline markup is not parsed."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark")
@@ -65,7 +65,7 @@ def _make_parser() -> MarkdownIt:
 
 
 def read_outline(text: str) -> tuple[str, str, tuple[Break, ...]]:
-    """Find headings, front matter, comments and template tags of Markdown (CommonMark).
+    """Parse Markdown: (text without inline comments, front-matter title, non-text stretches).
 
     Returns:
         (the text with comments inside paragraphs blanked out, so that its length stays; the title
@@ -98,18 +98,18 @@ def read_outline(text: str) -> tuple[str, str, tuple[Break, ...]]:
 
 
 def plain_title(text: str) -> str:
-    """Strip markup, comments, anchors and link targets from a heading."""
+    """Strip Markdown markup, comments, anchors and link targets from a heading."""
     plain = splice(text, ((*m.span(), "") for m in _find_comments(text, 0, len(text))))
     return " ".join(_INLINE.sub(lambda m: m[1] or "", plain).split())
 
 
 def _find_comments(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
-    """Yield the comments in a part of a text; one that is never closed is none."""
+    """Yield the closed HTML comments in a range of a Markdown text."""
     return _COMMENT.finditer(text, start, text.rfind("-->", start, end) + len("-->"))
 
 
 def _front_matter(text: str) -> tuple[int, str]:
-    """Find the end of a text's front matter, and the title in it; (0, "") without any."""
+    """Find the front matter of a Markdown text: (its end, its title); (0, "") without any."""
     match = _FRONT.match(text)
     if match is None:
         return 0, ""
@@ -131,12 +131,12 @@ def _front_matter(text: str) -> tuple[int, str]:
 
 
 def _title_text(value: object) -> str:
-    """Return a title as one line; empty if the value is neither text nor number."""
+    """Convert a front-matter title to one line; "" if it is neither text nor number."""
     return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
 
 
 def sections(breaks: tuple[Break, ...], end: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Yield (start, end, headings above it) of each stretch of a text between headings or breaks.
+    """Yield (start, end, headings above it) of each section of a page's text.
 
     Args:
         breaks: breaks in order.

@@ -15,7 +15,7 @@ _WRAP = re.compile(r"(?<=[^\n])\r?\n(?=[^\s*+\-|>#`~•\d])")
 def cut_page(
     page: DocumentPage, size: int, segmenter: Segmenter
 ) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Cut a page into passages: yield (start, end, headings above it) of each, in order.
+    """Cut a page into passages: yield (start, end, headings above it) of each.
 
     Only breaks and white space are left out.
 
@@ -30,7 +30,7 @@ def cut_page(
 
 
 def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterator[Span]:
-    """Cut a section between sentences into spans of about equal length, at most ``size``.
+    """Cut a section of a page at sentences into spans of about equal length.
 
     Args:
         text: text of the page.
@@ -60,7 +60,7 @@ def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> I
 
 
 def _cut_sentence(text: str, span: Span, size: int) -> Iterator[Span]:
-    """Yield the span of a sentence, cut (if possible at spaces) if it is longer than ``size``.
+    """Yield a sentence's span, cut at spaces into several if it is longer than ``size``.
 
     Args:
         text: text of the section.

@@ -42,7 +42,7 @@ from citeforge.plugins.documents.design import (
 from citeforge.plugins.documents.llm_requests import ANSWER, USUAL_CHARACTERS, PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
-from citeforge.plugins.documents.seeds import make_asker, read_seeds
+from citeforge.plugins.documents.seeds import make_prompted_llm, read_seeds
 from citeforge.plugins.documents.topics import NAME_TRIES, SHOWN, read_topics
 from citeforge.schemas.counts import describe_count
 from citeforge.schemas.errors import UsageError
@@ -70,7 +70,7 @@ class _PlannedCalls:
 
 
 def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
-    """Plan a build's calls to all models: if each first question is accepted, and at most.
+    """Plan a build's model calls: as few as it takes without rejections, and at most.
 
     Rejected questions are replaced, until --tries times the wanted number were written.
 
@@ -78,7 +78,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         InputError: the documents are at fault.
         UsageError: no model is asked over a network.
     """
-    recipe = recipe.in_force()
+    recipe = recipe.with_design_inputs()
     named = [recipe.writer, *([] if recipe.checker is None else [recipe.checker])]
     path = replay_path(run, *named)
     llm = _open_llm(named[0], run, path, "--llm")
@@ -91,7 +91,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             code="option-without-effect",
         )
     design = recipe.load_design()
-    asker, tries = make_asker(recipe, llm), recipe.asking.tries
+    prompted_llm, tries = make_prompted_llm(recipe, llm), recipe.asking.tries
     with TemporaryDirectory(prefix="citeforge-") as scratch:
         planned = run.model_copy(update={"out": Path(scratch) / "plan"})
         with open_build(recipe, planned) as build:
@@ -110,19 +110,25 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     n_near = max(0, min(recipe.asking.neighbours, len(passages.order) + passages.n_short - 1))
     asked = [
         _plan_question(
-            asker, recipe, recipe.judging.judge is not None, n_near, number, cell, texts[name]
+            prompted_llm,
+            recipe,
+            recipe.judging.judge is not None,
+            n_near,
+            number,
+            cell,
+            texts[name],
         )
         for number, (cell, name) in enumerate(drawn)
     ]
     known = [texts[name] for _, name in drawn]
     if recipe.keep_seeds and known:
         asked += [
-            _plan_seed(asker, recipe, n_near, number, known[number % len(known)])
+            _plan_seed(prompted_llm, recipe, n_near, number, known[number % len(known)])
             for number in range(len(seeds))
         ]
     if known:
         asked += [
-            _plan_check(asker, recipe, n_near, len(drawn) + n, cell, known[n % len(known)])
+            _plan_check(prompted_llm, recipe, n_near, len(drawn) + n, cell, known[n % len(known)])
             for n, cell in enumerate(edited)
         ]
     requests, further, pairs = (
@@ -132,7 +138,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     naming: list[Request] = []
     if design.found_topics is not None and known:
         groups = [known[:SHOWN]] * design.found_topics.number
-        naming = [asker.to_name(groups, n) for n in range(NAME_TRIES)]
+        naming = [prompted_llm.to_name_topics(groups, n) for n in range(NAME_TRIES)]
     requests = [*naming[:1], *requests]
     written = [request for request in requests if request.task != ANSWER]
     answered = [request for request in requests if request.task == ANSWER]
@@ -157,14 +163,14 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
 
 
 def _open_llm(name: str, run: RunOptions, store: Path | None, option: str) -> Llm:
-    """Make an LLM; a served one knows the replies of a store, so that its calls can be planned."""
+    """Make an LLM for planning; a served one knows its stored replies."""
     if is_served(name):
         return llm_for_dry_run(name, run, store, option=option)
     return make_llm(name, option=option, options=run)
 
 
 def _read_edited_cells(recipe: DocumentsRecipe, design: Design) -> list[Cell]:
-    """Read the forms of the questions that a sheet of decisions edits; empty without a sheet.
+    """List a cell (form alone) for each question that a person edited in a decision sheet.
 
     Raises:
         InputError: the sheet cannot be read.
@@ -181,10 +187,10 @@ def _read_edited_cells(recipe: DocumentsRecipe, design: Design) -> list[Cell]:
 
 
 def _plan_question(
-    asker: PromptedLlm, recipe: DocumentsRecipe, has_judge: bool, n_near: int, number: int,
+    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, has_judge: bool, n_near: int, number: int,
     cell: Cell, passage: Evidence,
 ) -> _PlannedCalls:  # fmt: skip
-    """Plan the calls about one question; texts not yet written are made up in their usual length.
+    """Plan the model calls to write and check one question, with made-up texts.
 
     Args:
         n_near: number of nearest passages that are searched.
@@ -197,28 +203,26 @@ def _plan_question(
     """
 
     def stand_in(start: str) -> str:
-        """Make a text of usual length that differs from those of other questions."""
+        """Make up a text of usual length that is unique to this question."""
         return f"{start} {number}".ljust(USUAL_CHARACTERS, "?")
 
     shown = min(recipe.asking.shown, n_near)
     question = Question(f"q{number}", cell, (passage,), text=stand_in("question"))
     several = [[passage] * shown] if shown else []
     if question.base == ABSENT:
-        return _PlannedCalls(
-            [asker.to_write(question), *(asker.to_answer(question, p, n) for n in range(2)
-                                         for p in several)],
-            [], [Pair(premise_of(passage.title, passage.text), stand_in("premise"))]
-            if cell.form.check == "premise" else [],
-        )  # fmt: skip
+        answering = [prompted_llm.to_answer(question, p, n) for n in range(2) for p in several]
+        denied = Pair(premise_of(passage.title, passage.text), stand_in("premise"))
+        pairs = [denied] if cell.form.check == "premise" else []
+        return _PlannedCalls([prompted_llm.to_write(question), *answering], [], pairs)
     # With a judge the reader reads the nearest passages, and further ones that are entailed.
     n_read = min(shown, n_near) if has_judge else n_near
     n_halves = 2 if question.base == PAIR else 0
-    one = [asker.to_answer(question, [passage], n) for n in range(1 + n_halves + n_near)]
+    one = [prompted_llm.to_answer(question, [passage], n) for n in range(1 + n_halves + n_near)]
     requests = [
-        asker.to_write(question),
+        prompted_llm.to_write(question),
         *one[: 1 + n_halves + n_read],
-        *(asker.to_answer(question, (), n) for n in range(recipe.asking.closed_book)),
-        *(asker.to_answer(question, p) for p in several),
+        *(prompted_llm.to_answer(question, (), n) for n in range(recipe.asking.closed_book)),
+        *(prompted_llm.to_answer(question, p) for p in several),
     ]
     quotes = _USUAL_QUOTES if question.base in (PAIR, LIST) else 0
     premise = premise_of(passage.title, passage.text)
@@ -233,9 +237,9 @@ def _plan_question(
 
 
 def _plan_seed(
-    asker: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int, passage: Evidence
+    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int, passage: Evidence
 ) -> _PlannedCalls:
-    """Plan the calls about one seed question: to find its evidence, then those of all checks.
+    """Plan the model calls about a user's seed question: find its evidence, then check it.
 
     Args:
         n_near: number of nearest passages that are searched.
@@ -243,18 +247,18 @@ def _plan_seed(
         passage: stands in for the nearest passages.
     """
     cell = Cell(built_in_forms()[SINGLE])
-    checks = _plan_check(asker, recipe, n_near, -1 - number, cell, passage)
+    checks = _plan_check(prompted_llm, recipe, n_near, -1 - number, cell, passage)
     question = Question(f"seed{number}", cell, (), text=f"seed {number}".ljust(USUAL_CHARACTERS))
     rows = [replace(passage, title=f"{passage.title} {n}") for n in range(recipe.asking.shown)]
-    finding = [asker.to_find(question, row) for row in rows]
+    finding = [prompted_llm.to_find_evidence(question, row) for row in rows]
     return replace(checks, requests=[*finding, *checks.requests])
 
 
 def _plan_check(
-    asker: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int, cell: Cell,
+    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int, cell: Cell,
     passage: Evidence,
 ) -> _PlannedCalls:  # fmt: skip
-    """Plan the calls of all checks of one question that is not written by the LLM.
+    """Plan the model calls to check one question that the LLM does not write.
 
     Args:
         n_near: number of nearest passages that are searched.
@@ -263,7 +267,7 @@ def _plan_check(
         passage: its evidence.
     """
     has_judge = recipe.judging.judge is not None
-    planned = _plan_question(asker, recipe, has_judge, n_near, number, cell, passage)
+    planned = _plan_question(prompted_llm, recipe, has_judge, n_near, number, cell, passage)
     return replace(planned, requests=planned.requests[1:])
 
 
@@ -271,7 +275,7 @@ def _plan_embedding(
     recipe: DocumentsRecipe, run: RunOptions, corpus: Sequence[Path], partners: Sequence[str],
     n_questions: int, n_edited: int, seeds: Sequence[str],
 ) -> dict[str, RunPlan]:  # fmt: skip
-    """Plan the calls that embed passages and questions; empty if that happens in this process.
+    """Plan the embedding calls of a build, by model; empty if vectors are computed locally.
 
     Each round searches the other passages of its pairs, and those near its questions. A round may
     be of one question, so that each further try is a call of its own.
@@ -312,7 +316,7 @@ def _plan_embedding(
 def _rehearse_embedding(
     recipe: DocumentsRecipe, run: RunOptions, batches: Iterable[Sequence[str]], role: Role
 ) -> RunPlan:
-    """Plan the calls that embed batches of texts, each on its own; equal ones are one call."""
+    """Plan the calls to embed batches of texts, one call per batch; equal texts cost once."""
     with open_ledger() as ledger:
         rehearsed = run.model_copy(update={"dry_run": True})
         embedder = run_embedder(recipe.embedder_name, rehearsed, recipe.embedder_revision)

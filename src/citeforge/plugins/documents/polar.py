@@ -19,13 +19,13 @@ _NO_SPACES = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f]")
 
 @cache
 def _read_words() -> dict[str, list[list[str]]]:
-    """Read the words for yes and no of each language."""
+    """Read ``data/polar.yaml``: language to [words for yes, words for no]."""
     return dict(read_yaml(Path(__file__).parent / "data" / "polar.yaml"))
 
 
 @lru_cache(_KEPT_TEXTS)
 def polar_words(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Find the words for yes, and those for no, of the languages that a text may be in.
+    """Get (words for yes, words for no) in the likely languages of a text.
 
     A word of one language means something else in others: ``nu`` is no in Romanian and now in
     Swedish. If none of the languages is listed, the words of all count.
@@ -44,13 +44,13 @@ def polar_words(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def is_one(answer: str, words: Collection[str]) -> bool:
-    """Whether an answer is one of some words, in any case, and nothing else."""
+    """Whether an answer is exactly one of some words, in any case."""
     said = _list_words(answer)
     return len(said) == 1 and (said[0] in words or said[0] in set(map(_strip_accents, words)))
 
 
 def starts_with_one(reply: str, words: Collection[str]) -> bool:
-    """Whether a reply starts with one of some words, in any case.
+    """Whether a reply's first word is one of some words, in any case.
 
     In scripts without spaces the next word may follow at once. Without its accents a word may be
     another one (Italian si), so punctuation or the end has to follow it.
@@ -66,18 +66,18 @@ def starts_with_one(reply: str, words: Collection[str]) -> bool:
 
 
 def _starts(text: str, word: str) -> bool:
-    """Whether a text without spaces starts with a word, and not with Chinese "whether"."""
+    """Whether a text starts with a word of a script without spaces, but not "whether"."""
     return text.startswith(word) and not text[len(word) :].startswith(("否", "不"))
 
 
 def _strip_accents(word: str) -> str:
-    """Remove the accents of a word in Latin letters."""
+    """Remove the accents from a word in Latin letters."""
     letters = unicodedata.normalize("NFD", word)
     bare = "".join(c for c in letters if not unicodedata.combining(c))
     return bare if bare.isascii() else word
 
 
 def _list_words(text: str) -> list[str]:
-    """List the words of a text in lower case, without underscores that mark emphasis."""
+    """List the words of a text in lower case, without underscores around them."""
     words = (word.strip("_") for word in find_words(unicodedata.normalize("NFC", text).lower()))
     return list(filter(None, words))

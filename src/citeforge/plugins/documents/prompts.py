@@ -58,14 +58,14 @@ class Prompts(FrozenRecord):
     @field_validator("question", "answer", "evidence")
     @classmethod
     def _check(cls, source: str | None, info: ValidationInfo) -> str | None:
-        """Refuse a template that cannot be filled in, or that shows texts without quotes."""
+        """Refuse a user's prompt template that cannot be filled in, or does not quote texts."""
         if source is not None and (fault := find_template_fault(str(info.field_name), source)):
             raise ValueError(fault)
         return source
 
 
 def find_template_fault(task: str, source: str) -> str | None:
-    """Describe what is wrong with a template; None if nothing is.
+    """Describe the fault of a user's prompt template; None if it has none.
 
     It is filled in with all kinds of values that a build has: every form, with and without
     passages, titles, seeds, wishes and a language.
@@ -107,14 +107,14 @@ def find_template_fault(task: str, source: str) -> str | None:
 
 
 def shows_seeds(source: str) -> bool:
-    """Whether a template of the task question shows the seed questions that it is given."""
+    """Whether a user's template for writing questions shows the seed questions."""
     template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
     prompts = (template.render(with_quotes(v)) for v in _list_values("question"))
     return any(_shows(prompt, "seed") for prompt in prompts)
 
 
 def _list_values(task: str) -> Iterator[dict[str, Any]]:
-    """List the combinations of values with which a template is tried."""
+    """Yield combinations of sample values to try a task's prompt template with."""
     sample = SAMPLES[task]
     for chosen in product(*sample.values()):
         values = dict(zip(sample, chosen, strict=True))
@@ -128,12 +128,12 @@ def _list_values(task: str) -> Iterator[dict[str, Any]]:
 
 
 def _shows(prompt: str, name: str) -> bool:
-    """Whether a prompt shows the sample text of a kind, or a longer part of it, in any case."""
+    """Whether a filled-in prompt contains the sample text of a kind, such as ``title``."""
     return _MARKS[name] in prompt or f"zq{name}" in prompt.casefold()
 
 
 def _describe(values: Mapping[str, Any]) -> str:
-    """Describe the values with which a template was tried; empty before the first try."""
+    """Describe the sample values that a template was tried with; "" before the first try."""
     parts = [
         f"{len(value)} {name}" if isinstance(value, list) else f"{name} {value}"
         for name, value in values.items()

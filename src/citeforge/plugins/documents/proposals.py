@@ -65,7 +65,7 @@ class ProposedDesign:
     wishes_left: tuple[str, ...]
 
     def summary(self) -> str:
-        """Say where the design is, what is not in it, and what comes next."""
+        """Describe the proposed design in one line: file, LLM, wishes left, next command."""
         n_left = len(self.wishes_left)
         left = f"; wishes that no key can express, as its comments: {n_left}" if n_left else ""
         return (
@@ -85,12 +85,12 @@ class DesignWriter:
     """
 
     def __init__(self, llm: Llm, brief: str, listing: str, fixed: Sequence[str] = ()) -> None:
-        """Read the template of the request."""
+        """Set the LLM, brief, list of documents and fixed keys; load the prompt template."""
         self.llm, self.brief, self.listing, self.fixed = llm, brief, listing, fixed
         self._template = WriterPrompt(_DESIGN, _FOLDER)
 
     def to_propose(self, reply: str = "", fault: str = "", attempt: int = 0) -> Request:
-        """Make the LLM request for a design.
+        """Make the LLM request for a design, or to mend the last one's fault.
 
         Args:
             reply: the last proposal; empty for none.
@@ -107,7 +107,7 @@ class DesignWriter:
         return self._template.request(values, params, attempt)
 
     def propose(self, check: Callable[[Proposal], object]) -> Proposal:
-        """Ask for a design until one can be read, three times at most.
+        """Ask the LLM for a design, up to three times until one is valid.
 
         Args:
             check: raises an InputError for a proposal that does not fit the documents.
@@ -136,13 +136,13 @@ class DesignWriter:
         )  # fmt: skip
 
     def requests(self) -> list[Request]:
-        """List the requests of all tries, with proposals and faults of usual length."""
+        """List the LLM requests of all three tries, for planning, with made-up replies."""
         made_up = ("?" * _USUAL_CHARACTERS, "?" * _USUAL_FAULT)
         return [self.to_propose(*(made_up if n else ("", "")), n) for n in range(_TRIES)]
 
 
 def _schema() -> dict[str, Any]:
-    """Make the JSON Schema of what an LLM may propose."""
+    """Make the JSON Schema of the designs that an LLM may propose."""
     schema = Proposal.model_json_schema()
     for name in _OF_PEOPLE:
         del schema["properties"][name]
@@ -151,13 +151,13 @@ def _schema() -> dict[str, Any]:
 
 
 def _find_yaml(reply: str) -> str:
-    """Find the YAML of a reply: its last fenced block, else all of it."""
+    """Extract the YAML from an LLM's reply: its last fenced block, else all of it."""
     blocks = _FENCED.findall(reply)
     return str(blocks[-1]) if blocks else reply
 
 
 def read_proposal(text: str, fixed: Sequence[str] = ()) -> Proposal:
-    """Read a design that an LLM proposed, by the reader of designs.
+    """Parse a design of questions that an LLM proposed; refuse an invalid one.
 
     Args:
         text: YAML.
@@ -187,7 +187,7 @@ def read_proposal(text: str, fixed: Sequence[str] = ()) -> Proposal:
 
 
 def list_documents(titles_by_file: Mapping[str, Sequence[str]]) -> str:
-    """List documents for an LLM, a line each: name, number of passages, headings.
+    """List documents for an LLM, one line per file: name, number of passages, headings.
 
     Long lines are cut, and of very many documents some are drawn.
 
@@ -209,7 +209,7 @@ def list_documents(titles_by_file: Mapping[str, Sequence[str]]) -> str:
 
 @contextmanager
 def _opened_documents(recipe: DocumentsRecipe, run: RunOptions) -> Iterator[PassagePool]:
-    """Read the documents of a recipe into a folder that is removed afterwards."""
+    """Read the documents of a recipe to temporary files for the ``with`` block."""
     with TemporaryDirectory(prefix="citeforge-") as scratch:
         planned = run.model_copy(
             update={"out": Path(scratch) / "plan", "overwrite": False, "resume": False}
@@ -222,7 +222,7 @@ def _opened_documents(recipe: DocumentsRecipe, run: RunOptions) -> Iterator[Pass
 
 
 def _read_brief(recipe: DocumentsRecipe) -> Design:
-    """Read the user's design, which has a brief.
+    """Read the user's design of questions; refuse one without a brief.
 
     Raises:
         InputError: the design is at fault.
@@ -238,27 +238,27 @@ def _read_brief(recipe: DocumentsRecipe) -> Design:
     return given
 
 
-def _make_writer(llm: Llm, given: Design, passages: PassagePool) -> DesignWriter:
-    """Make the writer of a design that keeps what the user's has, about some documents."""
+def _make_writer(llm: Llm, user_design: Design, passages: PassagePool) -> DesignWriter:
+    """Make the object that asks an LLM for a design, from the user's design and documents."""
     listing = list_documents(passages.titles_by_file())
-    fixed = sorted(given.model_fields_set - {*_OF_PEOPLE})
-    return DesignWriter(llm, (given.brief or "").strip(), listing, fixed)
+    fixed = sorted(user_design.model_fields_set - {*_OF_PEOPLE})
+    return DesignWriter(llm, (user_design.brief or "").strip(), listing, fixed)
 
 
-def _join_designs(given: Design, proposal: Proposal) -> dict[str, Any]:
-    """Join the keys of a user's design and those that are proposed, for a file."""
+def _join_designs(user_design: Design, proposal: Proposal) -> dict[str, Any]:
+    """Merge the keys of a user's design with those that an LLM proposed."""
     proposed = proposal.model_dump(mode="json", exclude_unset=True, exclude={"wishes_left"})
-    return given.model_dump(mode="json", exclude_unset=True) | proposed
+    return user_design.model_dump(mode="json", exclude_unset=True) | proposed
 
 
 def plan_proposal(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
-    """Count the calls of :func:`propose_design`, and their cost; asks nothing.
+    """Plan the LLM calls to propose a design of questions; ask nothing.
 
     Raises:
         InputError: the design or the documents are at fault.
         UsageError: there is no brief, or the LLM is not asked over a network.
     """
-    recipe, given = recipe.in_force(), _read_brief(recipe)
+    recipe, given = recipe.with_design_inputs(), _read_brief(recipe)
     llm = llm_for_dry_run(recipe.writer, run, replay_path(run, recipe.writer))
     with _opened_documents(recipe, run) as passages:
         first, *further = _make_writer(llm, given, passages).requests()
@@ -268,7 +268,7 @@ def plan_proposal(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
 def propose_design(
     recipe: DocumentsRecipe, run: RunOptions, llm: Llm | None = None
 ) -> ProposedDesign:
-    """Have an LLM propose a design of its brief, and write it to ``run.out`` for users to edit.
+    """Have an LLM propose a design of questions, and write it to a file to be edited.
 
     Keys that the user's design has stay as they are. Wishes that no key can express become comments
     of the file.
@@ -291,7 +291,7 @@ def propose_design(
             "is there already, perhaps with edits", path=run.out,
             allowed="another --out, or --overwrite", code="output-exists",
         )  # fmt: skip
-    recipe, given = recipe.in_force(), _read_brief(recipe)
+    recipe, given = recipe.with_design_inputs(), _read_brief(recipe)
     if llm is None:
         store = replay_store(run, recipe.writer)
         llm = make_llm(recipe.writer, store=store, options=run)
@@ -299,7 +299,7 @@ def propose_design(
     with _opened_documents(recipe, run) as passages:
 
         def check(proposal: Proposal) -> None:
-            """Refuse keys that do not go with the user's, and topics without passages."""
+            """Refuse a proposed design that conflicts with the user's, or has an empty topic."""
             content = _join_designs(given, proposal)
             design = validated(Design, content, Path("the proposal"))
             read_topics(recipe.model_copy(update={"design": content}), design.topics, passages)
@@ -312,12 +312,12 @@ def propose_design(
     return ProposedDesign(run.out, name, proposal.wishes_left)
 
 
-def _design_text(given: Design, proposal: Proposal, llm: str) -> str:
-    """Write the file of a proposed design: comments, then the keys of both designs."""
+def _design_text(user_design: Design, proposal: Proposal, llm: str) -> str:
+    """Write a proposed design as YAML, below comments on where it is from."""
     lines = [f"Proposed by {llm} of the brief below. Edit it, then build with --design."]
     if proposal.wishes_left:
         lines += ["No key of a design can express:"]
         lines += [f"- {' '.join(wish.split())}" for wish in proposal.wishes_left]
     comments = "".join(f"# {line}\n" for line in lines)
-    content = _join_designs(given, proposal)
+    content = _join_designs(user_design, proposal)
     return comments + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

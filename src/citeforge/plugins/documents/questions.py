@@ -75,17 +75,17 @@ class Question:
 
     @property
     def base(self) -> str:
-        """Form that its own form is based on."""
+        """Base of the question's form: ``single``, ``pair``, ``list`` or ``absent``."""
         return self.cell.form.base
 
     @property
     def is_polar(self) -> bool:
-        """Whether it is answered by yes or no."""
+        """Whether the question is to be answered by yes or no."""
         return self.cell.form.check == "yes/no"
 
     @property
     def further_text(self) -> str:
-        """Attribute with the further text of its form: premise, corrected, or empty for none."""
+        """Name of the question's extra text field: ``premise`` or ``corrected``; else ""."""
         return _FURTHER_TEXTS.get(self.cell.form.check, "")
 
     @property
@@ -94,16 +94,16 @@ class Question:
         return not self.check
 
     def reject(self, check: str, reason: str) -> None:
-        """Record the check that rejects the question, and its reason."""
+        """Reject the question, and record the failed check and the reason."""
         self.check, self.reason = check, " ".join(reason.split())[:300]
 
     @property
     def hypotheses(self) -> list[str]:
-        """Texts that passages may entail: the statement; for pairs and lists also the quotes."""
+        """Texts that a passage may entail: the statement; for pairs and lists also quotes."""
         return [self.statement, *(self.quotes if self.base in (PAIR, LIST) else ())]
 
     def row(self) -> dict[str, object]:
-        """Return the question as a row of the table QUESTIONS."""
+        """Convert the question to a row of the package's table of questions."""
         same = ("base", "answers", "statement", "quotes", "relevant", "unsure")
         user = self.cell.user
         return {
@@ -123,7 +123,7 @@ class Question:
 
 
 def read_question(reply: str, question: Question) -> str | None:
-    """Parse an LLM's reply into a question's text, answers, statement and quotes.
+    """Parse an LLM's reply into a question's fields; return the fault, None if valid.
 
     A premise, or a corrected question, is read only if the question's form has one.
 
@@ -169,7 +169,7 @@ def read_question(reply: str, question: Question) -> str | None:
 
 
 def find_count_fault(question: Question) -> str | None:
-    """Describe that a question has another number of answers than its form; None if it does not."""
+    """Describe how a question's number of answers does not fit its form; None if it does."""
     n = len(question.answers)
     if question.base == ABSENT:
         return f"has {n} answers where none is asked for" if n else None
@@ -179,7 +179,7 @@ def find_count_fault(question: Question) -> str | None:
 
 
 def is_answered(question: Question, reply: str, share: float = 1.0) -> bool:
-    """Whether an LLM's reply gives the right answers of a question.
+    """Whether an LLM's reply contains the right answers to a question.
 
     Args:
         question: the question.
@@ -197,17 +197,17 @@ def is_answered(question: Question, reply: str, share: float = 1.0) -> bool:
 
 
 def is_not_answered(reply: str) -> bool:
-    """Whether an LLM's reply says that there is no answer."""
+    """Whether an LLM's reply says that no answer was found."""
     return bool(_NOT_ANSWERED.search(reply)) or is_refusal(reply, EVERY_LANGUAGE)
 
 
-def holds_answer(text: str, answer: str) -> bool:
-    """Whether a text contains an answer, as ``strict`` looks for it."""
+def contains_answer(text: str, answer: str) -> bool:
+    """Whether a text contains an answer, normalised as in the metric ``strict``."""
     return AnswerText(text).contains(answer)
 
 
 def gives_answers(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
-    """Whether a reply gives the right answers, word for word or (a single one) nearly so.
+    """Whether an LLM's reply gives a share of the right answers, word for word or nearly so.
 
     Args:
         reply: an LLM's reply.
@@ -217,28 +217,28 @@ def gives_answers(reply: str, answers: Sequence[str], share: float = 1.0) -> boo
     if is_not_answered(reply):
         return False
     n_right = sum(
-        holds_answer(reply, a) or (len(answers) == 1 and _word_f1(reply, a) >= _LEAST_WORD_F1)
+        contains_answer(reply, a) or (len(answers) == 1 and _word_f1(reply, a) >= _LEAST_WORD_F1)
         for a in answers
     )
     return n_right >= max(1, share * len(answers))
 
 
 def _word_f1(reply: str, answer: str) -> float:
-    """Compute the F1 of a reply's words against an answer's, both normalised."""
+    """Compute the word F1 of a reply against an answer, both normalised."""
     one, two = normalise_answer(reply).split(), normalise_answer(answer).split()
     common = sum(min(one.count(w), two.count(w)) for w in set(one))
     return 2 * common / (len(one) + len(two)) if common else 0.0
 
 
 def accepted_texts(questions: Iterable[Question]) -> dict[str, str]:
-    """Map ids of accepted questions to their texts."""
+    """Map the ids of accepted questions to their texts."""
     return {q.id: q.text for q in questions if q.is_accepted}
 
 
 def apply_labels(
     questions: Iterable[Question], files: Sequence[Path], texts: Mapping[str, str]
 ) -> dict[str, int]:
-    """Add the passages that people label relevant to their questions, and drop others labelled.
+    """Apply people's relevance labels to questions' passages; return counts by label.
 
     Passages not labelled relevant may become negatives. Labels of questions that have since been
     dropped, or asked in other words, are counted and left out.

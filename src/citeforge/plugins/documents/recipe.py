@@ -44,7 +44,7 @@ DESIGN_FILE = "design.yaml"
 
 
 def _dump_wishes(part: Wishes) -> dict[str, Any]:
-    """Write the wishes that a part of a design has of its own, for YAML."""
+    """Convert a design part's wishes on wording to fields for YAML."""
     return part.own_wishes.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -62,14 +62,14 @@ class QuestionShares(Part):
 
     @model_validator(mode="after")
     def _require_a_share(self) -> Self:
-        """Refuse shares without any question that the documents answer."""
+        """Refuse shares of question forms that leave no answerable question."""
         if not (self.single or self.pair or self.lists):
             raise ValueError("--single, --pair or --list must be above 0")
         return self
 
     @property
     def forms(self) -> tuple[DesignedForm, ...]:
-        """Forms of questions with a share above 0."""
+        """Question forms with a share above 0, as a design declares them."""
         shares = (self.single, self.pair, self.lists, self.absent)
         rows = zip(BASES, shares, strict=True)
         return tuple(DesignedForm(name=name, share=share) for name, share in rows if share)
@@ -163,7 +163,7 @@ class DocumentsRecipe(Licensed):
 
     @model_validator(mode="after")
     def _require_seeds(self) -> Self:
-        """Refuse --keep-seeds without --seeds, unless a design may name them."""
+        """Refuse options that need another one, such as --keep-seeds without --seeds."""
         if self.keep_seeds and self.seeds is None and self.design is None:
             raise ValueError("--keep-seeds requires --seeds")
         if self.keep_from is not None and self.decided_questions is not None:
@@ -174,13 +174,13 @@ class DocumentsRecipe(Licensed):
         return self
 
     def settings_text(self) -> str:
-        """Write the design in force as YAML: descriptions of built-in parts, models by options.
+        """Write the complete design as YAML, with built-in descriptions and option values.
 
         Raises:
             InputError: the design file is at fault.
             UsageError: forms are named by the design and by options.
         """
-        recipe = self.in_force()
+        recipe = self.with_design_inputs()
         design = recipe.load_design()
         forms = [
             {"name": form.name, **({} if own.like is None else {"like": own.like}),
@@ -200,16 +200,16 @@ class DocumentsRecipe(Licensed):
         return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
     def with_file_names(self) -> Self:
-        """Return the recipe with a file name in place of the content of a design."""
+        """Return the recipe with a file name in place of an inline design."""
         return self if self.design is None else self.model_copy(update={"design": DESIGN_FILE})
 
     def with_recorded_files(self, config: Mapping[str, Any]) -> Self:
-        """Return the recipe with the name of the design file, as a manifest records it."""
+        """Return the recipe with the design file's name from a manifest's ``config``."""
         own = config.get("design_file")
         return self.model_copy(update={"design": own["name"]}) if own else self
 
     def recorded_design(self) -> dict[str, Any] | None:
-        """Get the content of the design for a manifest, as the file has it; None without one.
+        """Get the design as the manifest records it; None without one.
 
         Models and seeds are recorded as those of the recipe.
         """
@@ -218,7 +218,7 @@ class DocumentsRecipe(Licensed):
         return self.read_design().model_dump(mode="json", exclude={*INPUTS})
 
     def content_inputs(self) -> list[str]:
-        """List, as options, the models and files that a design names; a file of one is read.
+        """List the models and files that a design names, each as a command-line option.
 
         Raises:
             InputError: the file cannot be read, or a field is at fault.
@@ -230,7 +230,7 @@ class DocumentsRecipe(Licensed):
 
     @property
     def writer(self) -> str:
-        """Name of the LLM that writes questions.
+        """Name of the LLM that writes questions; raises an error if there is none.
 
         Raises:
             UsageError: neither an option nor the design names one.
@@ -243,11 +243,11 @@ class DocumentsRecipe(Licensed):
 
     @property
     def embedder_name(self) -> str:
-        """Name of the embedder of a recipe in force."""
+        """Name of the embedder for questions and passages."""
         return self.embedder or OFFLINE
 
-    def in_force(self) -> Self:
-        """Return the recipe with the models and seeds of its design; those of options count first.
+    def with_design_inputs(self) -> Self:
+        """Return the recipe with models and seeds of its design where options name none.
 
         Raises:
             InputError: the design cannot be read, a field is at fault, or it names a program.
@@ -271,7 +271,7 @@ class DocumentsRecipe(Licensed):
         return self.model_copy(update=update)
 
     def _name_llm(self, design: Design, key: str) -> str | None:
-        """Get the LLM that a key of the design names.
+        """Get the LLM that a design names; refuse a user's own program or server.
 
         A program or a server of the user's own is refused: a design may be another person's.
 
@@ -288,7 +288,7 @@ class DocumentsRecipe(Licensed):
         )  # fmt: skip
 
     def read_design(self) -> Design:
-        """Read the design as its file, or the recipe, has it; paths start at the file's folder.
+        """Read the design of questions, from its file or the recipe itself; resolve paths.
 
         Raises:
             InputError: the file cannot be read, or a field is at fault; names line and field.
@@ -302,7 +302,7 @@ class DocumentsRecipe(Licensed):
     def design_error(
         self, message: str, json_path: tuple[str | int, ...], allowed: str
     ) -> InputError:
-        """Make the error for a field of the design; names file and line if it is a file.
+        """Make the error for a field of the design of questions, with file and line.
 
         Args:
             message: what is wrong.
@@ -316,7 +316,7 @@ class DocumentsRecipe(Licensed):
         )  # fmt: skip
 
     def load_design(self) -> Design:
-        """Read the design of the questions, with forms by the options where it names none.
+        """Read the design of questions, with question forms from options if it has none.
 
         Raises:
             InputError: the file cannot be read, a field is at fault, or the template for questions

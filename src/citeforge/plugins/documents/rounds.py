@@ -59,7 +59,7 @@ class QuestionMaker:
     Attributes:
         recipe: options of the checks.
         cells: number of questions wanted, by form and user.
-        asker: the LLM, with the prompts.
+        prompted_llm: the LLM, with the prompts.
         judge: decides what passages entail; None for no judge.
         passages: passages of the corpus.
         search: finds the passages near a question.
@@ -68,14 +68,14 @@ class QuestionMaker:
 
     recipe: DocumentsRecipe
     cells: Mapping[Cell, int]
-    asker: PromptedLlm
+    prompted_llm: PromptedLlm
     judge: JudgeSession | None
     passages: PassagePool
     search: DenseCorpus
     topics: Topics
 
     def make(self, kept: Sequence[Question] = ()) -> list[Question]:
-        """Write and check questions in rounds; return all of them, rejected ones included.
+        """Write and check questions in rounds; return all, including rejected ones.
 
         Each round writes the number still wanted, until there are enough or no more tries.
 
@@ -91,20 +91,20 @@ class QuestionMaker:
             with progress("asking for questions", len(fresh), "questions") as advance:
                 self._write_questions(fresh)
                 advance(len(fresh))
-            reject_seed_copies(_accepted(fresh), self.asker.seeds)
+            reject_seed_copies(_accepted(fresh), self.prompted_llm.seeds)
             self.check(fresh, made)
             made += fresh
         return made
 
     def check(self, questions: Sequence[Question], others: Iterable[Question]) -> None:
-        """Check questions by all checks; each is rejected by the first that it fails.
+        """Check questions by all checks; the first one that a question fails rejects it.
 
         Args:
             questions: questions with texts; those that are rejected already are skipped.
             others: other questions, which they must not repeat.
         """
         for question in _accepted(questions):
-            check_text(question, self.recipe.asking.longest_copy, self.asker.design)
+            check_text(question, self.recipe.asking.longest_copy, self.prompted_llm.design)
         reject_repeats(_accepted(questions), _accepted(others))
         self._check_questions(questions)
 
@@ -114,7 +114,7 @@ class QuestionMaker:
         written: dict[str, int],
         orders: Mapping[str | None, Iterator[str]],
     ) -> list[Question]:
-        """Draw evidence for the next round; return its questions, whose texts are still empty.
+        """Draw evidence for the next round; return its questions, still without texts.
 
         Args:
             made: questions of earlier rounds.
@@ -149,7 +149,7 @@ class QuestionMaker:
         return questions
 
     def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
-        """Pair each passage with a similar one, if possible of another heading or file.
+        """Find a similar passage for each one, from another section if possible, by its id.
 
         Returns:
             The other passage, by id of the first; none for a passage that nothing is similar to.
@@ -165,9 +165,9 @@ class QuestionMaker:
         return {name: texts[other] for name, other in partners.items()}
 
     def _write_questions(self, questions: Sequence[Question]) -> None:
-        """Let the LLM write the questions; reject those whose reply has a wrong format."""
-        requests = [self.asker.to_write(q) for q in questions]
-        replies = self.asker.ask(requests)
+        """Have the LLM write the texts of questions; reject those with a malformed reply."""
+        requests = [self.prompted_llm.to_write(q) for q in questions]
+        replies = self.prompted_llm.ask(requests)
         for question, request, reply in zip(questions, requests, replies, strict=True):
             if reply.failure:
                 question.reject(FORMAT, f"no reply ({reply.failure})")
@@ -177,7 +177,7 @@ class QuestionMaker:
                 question.reject(FORMAT, f"repeats a tag of the prompt: {reply.text[:100]!r}")
 
     def _check_questions(self, questions: Sequence[Question]) -> None:
-        """Check questions by LLM, judge and search; the first check that one fails rejects it.
+        """Reject questions by the checks that use LLM, judge or search.
 
         In this order: the statement follows from the evidence; a reader finds the answers there,
         but not without any passage, nor in one passage of a pair, nor in the nearest passages that
@@ -207,7 +207,7 @@ class QuestionMaker:
         self._find_others(_accepted(answerable), near)
 
         def others(question: Question) -> list[Evidence]:
-            """List the nearest passages that do not answer a question."""
+            """List the nearest passages that do not answer a question, as far as is known."""
             answering = {*question.relevant, *question.unsure}
             return [p for p in near[question.id] if p.id not in answering][: asking.shown]
 
@@ -229,7 +229,7 @@ class QuestionMaker:
         is_wrong: Callable[[str, Question], bool],
         words: str,
     ) -> None:
-        """Have the LLM answer the questions; reject each question to which a reply ``is_wrong``.
+        """Have an LLM answer questions; reject each one with a reply that ``is_wrong``.
 
         Args:
             check: name of the check.
@@ -240,8 +240,8 @@ class QuestionMaker:
             words: start of the reason; ``{}`` is the id of the first passage shown.
         """
         work = [(q, list(passages_of(q))) for q in _accepted(questions)]
-        replies = iter(self.asker.ask([
-            self.asker.to_answer(q, passages, 0 if passages else n)
+        replies = iter(self.prompted_llm.ask([
+            self.prompted_llm.to_answer(q, passages, 0 if passages else n)
             for q, tries in work
             for n, passages in enumerate(tries)
         ]))  # fmt: skip
@@ -253,14 +253,14 @@ class QuestionMaker:
                     break
 
     def _check_entailment(self, questions: Sequence[Question]) -> None:
-        """Let the judge reject questions whose statement does not follow from their evidence."""
+        """Reject questions whose statement the judge finds not entailed by their evidence."""
         statements = [(q, q.statement) for q in questions]
         for question, statement, is_entailed in self._judge_evidence(ENTAILED, statements):
             if not is_entailed:
                 question.reject(ENTAILED, f"does not follow: {statement!r}")
 
     def _check_premises(self, questions: Sequence[Question]) -> None:
-        """Let the judge reject questions whose premise is wrong and follows from the evidence."""
+        """Reject questions whose premise should be false, but is entailed by the evidence."""
         premises = [(q, q.premise) for q in questions]
         for question, premise, is_entailed in self._judge_evidence(FORM, premises):
             if is_entailed:
@@ -269,7 +269,7 @@ class QuestionMaker:
     def _judge_evidence(
         self, check: str, texts: Sequence[tuple[Question, str]]
     ) -> Iterator[tuple[Question, str, bool]]:
-        """Yield (question, text, whether its evidence entails the text); none without a judge.
+        """Yield (question, text, whether its evidence entails the text), by the judge.
 
         Args:
             check: check that rejects the questions on which the judge fails.
@@ -287,13 +287,13 @@ class QuestionMaker:
                 yield question, text, verdict.entailed
 
     def find_nearest(self, texts: Mapping[str, str], depth: int) -> dict[str, list[Evidence]]:
-        """Find the nearest passages of texts by their ids, best first."""
+        """Search the nearest passages of texts: text id to passages, best first."""
         ranked = self.search.rank(texts, depth)
         found = self.passages.texts([r.docid for hits in ranked.values() for r in hits])
         return {name: [found[r.docid] for r in hits] for name, hits in ranked.items()}
 
     def _find_near_passages(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
-        """Find each question's nearest passages, without its evidence if it is answerable."""
+        """Find the nearest other passages of questions; reject questions of wrong difficulty."""
         others = max(self.recipe.asking.neighbours, _EASY_OTHERS)
         depth = others + max((len(q.evidence) for q in questions), default=0)
         ranked = self.search.rank({q.id: q.text for q in questions}, depth)
@@ -311,26 +311,28 @@ class QuestionMaker:
         texts = self.passages.texts([i for hits in ids.values() for i in hits])
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
-    def _check_difficulty(self, question: Question, found: Sequence[str]) -> None:
-        """Reject a question whose evidence a search finds too late (easy), or first of all (hard).
+    def _check_difficulty(self, question: Question, nearest_ids: Sequence[str]) -> None:
+        """Reject a question that is harder or easier to retrieve for than the design wants.
 
         Args:
             question: a question.
-            found: ids of the nearest passages, in order.
+            nearest_ids: ids of the nearest passages, in order.
         """
-        wanted = question.cell.find_wishes(self.asker.design).difficulty
+        wanted = question.cell.find_wishes(self.prompted_llm.design).difficulty
         if wanted is None or question.base == ABSENT:
             return
         ids = [e.id for e in question.evidence]
-        last = max(found.index(name) + 1 if name in found else math.inf for name in ids)
+        last = max(nearest_ids.index(name) + 1 if name in nearest_ids else math.inf for name in ids)
         if wanted == "easy" and last > len(ids) + _EASY_OTHERS:
-            place = f"at rank {last}" if last <= len(found) else f"below rank {len(found)}"
+            place = (
+                f"at rank {last}" if last <= len(nearest_ids) else f"below rank {len(nearest_ids)}"
+            )
             question.reject(DIFFICULTY, f"a search finds its evidence {place}: not easy")
         elif wanted == "hard" and last == len(ids):
             question.reject(DIFFICULTY, "a search finds its evidence first of all: not hard")
 
     def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        """Record other passages that answer a question, in its lists ``relevant`` and ``unsure``.
+        """Record which near passages also answer a question; reject ambiguous questions.
 
         Relevant: an LLM that reads the passage alone gives half of the right answers, and the judge
         finds the statement entailed, or there is no judge. Unsure: only one of both is so, or the
@@ -352,8 +354,8 @@ class QuestionMaker:
             ]
             for q in questions
         }
-        replies = iter(self.asker.ask([
-            self.asker.to_answer(q, [p]) for q in questions for p, _ in suspects[q.id]
+        replies = iter(self.prompted_llm.ask([
+            self.prompted_llm.to_answer(q, [p]) for q in questions for p, _ in suspects[q.id]
         ]))  # fmt: skip
         for question in questions:
             for passage, verdict in suspects[question.id]:
@@ -370,7 +372,7 @@ class QuestionMaker:
                     question.reject(UNCLEAR, said)
 
     def _is_unclear(self, question: Question, passage: Evidence, reply: TextReply) -> bool:
-        """Whether a question does not tell its own document from that of a passage."""
+        """Whether a question equally fits a passage of another document."""
         files = {self.passages.file_of(e.id) for e in question.evidence}
         is_elsewhere = self.passages.file_of(passage.id) not in files
         return is_elsewhere and fits_passage(question, passage, reply.text)
@@ -378,7 +380,7 @@ class QuestionMaker:
     def _judge_passages(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
     ) -> dict[tuple[str, str], bool]:
-        """Ask the judge whether near passages entail a statement: (question, passage) to answer.
+        """Ask the judge which near passages entail statements, by (question, passage) id.
 
         Empty without a judge. Passages that entail a quote become relevant; those on which the
         judge fails, or that support the statement or a quote in part, become unsure.
@@ -414,27 +416,27 @@ def _accepted(questions: Iterable[Question]) -> list[Question]:
 
 
 def _gives_half(reply: str, question: Question) -> bool:
-    """Whether a reply gives at least half of a question's answers."""
+    """Whether an LLM's reply gives at least half of a question's answers."""
     return is_answered(question, reply, _LEAST_SHARE_OF_LIST)
 
 
 def _is_entailed(decision: Decision) -> bool:
-    """Whether the judge decided that the premise entails the hypothesis; False if it failed."""
+    """Whether the judge found that the premise entails the hypothesis; False if it failed."""
     return not isinstance(decision, JudgeFailure) and decision.entailed
 
 
 def join_evidence(question: Question) -> str:
-    """Join the passages of a question to one premise for the judge."""
+    """Join the evidence passages of a question to one premise for the judge."""
     return "\n\n".join(premise_of(e.title, e.text) for e in question.evidence)
 
 
 def _quote_reply(reply: TextReply) -> str:
-    """Quote the start of a reply, or its failure, for the reason of a rejection."""
+    """Quote the start of an LLM's reply, or its failure, for a rejection's reason."""
     return f"({reply.failure})" if reply.failure else repr(reply.text[:120])
 
 
 def wanted_by_form(cells: Mapping[Cell, int]) -> dict[str, int]:
-    """Add up the numbers of questions wanted, by name of their form."""
+    """Add up the numbers of questions wanted per cell to numbers per form."""
     wanted = Counter[str]()
     for cell, n in cells.items():
         wanted[cell.form.name] += n
@@ -442,7 +444,7 @@ def wanted_by_form(cells: Mapping[Cell, int]) -> dict[str, int]:
 
 
 def count_questions(cells: Mapping[Cell, int], questions: Sequence[Question]) -> dict[str, int]:
-    """Count the questions written, rejected by each check, accepted and missing, by form.
+    """Count questions written, rejected by each check, accepted and missing, by count key.
 
     Those that a person dropped are not missing; of users' own questions none can be.
     """

@@ -36,7 +36,7 @@ class Seed:
 
 
 def read_seeds(path: Path) -> tuple[Seed, ...]:
-    """Read seed questions from JSON Lines.
+    """Read users' own questions, the seeds, from a JSON Lines file.
 
     Args:
         path: file whose lines have ``question``, and perhaps ``answers``.
@@ -60,8 +60,8 @@ def read_seeds(path: Path) -> tuple[Seed, ...]:
     return tuple(seeds)
 
 
-def make_asker(recipe: DocumentsRecipe, llm: Llm, reader: Llm | None = None) -> PromptedLlm:
-    """Make the writer and reader of a build, with its design and seed questions.
+def make_prompted_llm(recipe: DocumentsRecipe, llm: Llm, reader: Llm | None = None) -> PromptedLlm:
+    """Make the LLM client of a build, with its design and the users' seed questions.
 
     Args:
         recipe: names design and seeds.
@@ -78,7 +78,7 @@ def make_asker(recipe: DocumentsRecipe, llm: Llm, reader: Llm | None = None) -> 
 
 
 def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Question]:
-    """Find the passage that answers each seed question, with answer, statement and quote.
+    """Make a question of each user's seed, with the passage that answers it, or rejected.
 
     Of the nearest passages, the first counts from which the LLM answers (if the answers are known:
     one of them; all others are then its aliases). Seeds without such a passage are rejected.
@@ -96,7 +96,12 @@ def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Ques
     near = maker.find_nearest({q.id: q.text for q in questions}, maker.recipe.asking.shown)
     pairs = [(q, passage) for q in questions for passage in near[q.id]]
     replies: Iterator[str] = iter(
-        [reply.text for reply in maker.asker.ask([maker.asker.to_find(*pair) for pair in pairs])]
+        [
+            reply.text
+            for reply in maker.prompted_llm.ask(
+                [maker.prompted_llm.to_find_evidence(*pair) for pair in pairs]
+            )
+        ]
     )
     for question, seed in zip(questions, seeds, strict=True):
         for passage in near[question.id]:

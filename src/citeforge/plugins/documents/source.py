@@ -58,7 +58,7 @@ HIDDEN, LINK = "hidden", "a link"
 
 
 def _list_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """Yield the files below a folder, each with the reason why it is skipped, or None."""
+    """Yield the files below a folder, each with the reason to skip it, or None."""
     try:
         with os.scandir(folder) as scan:
             entries = sorted(scan, key=lambda e: os.fsencode(e.name))
@@ -78,7 +78,7 @@ def _list_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
 
 
 def _open_problem(error: OSError) -> str:
-    """Describe why a file or folder cannot be opened, from the system's error."""
+    """Describe why the system could not open a file or folder."""
     return f"not to be opened ({error.strerror or error})"
 
 
@@ -102,7 +102,7 @@ class Document:
 
 
 def open_folder(argument: str, split: str | None, options: ReadOptions) -> "DocumentFolder":
-    """Open the source ``folder:PATH``, with the default sizes of passages and files."""
+    """Open the source ``folder:PATH`` with default sizes."""
     return DocumentFolder(Path(argument))
 
 
@@ -142,11 +142,11 @@ class DocumentFolder(PassagesAlone):
 
     @cached_property
     def _files(self) -> list[tuple[Path, Document]]:
-        """Files of the folder, described by format, size and hash before they are read."""
+        """Files of the folder, each with its description before it is read."""
         return [(path, self._describe_file(path, why)) for path, why in _list_files(self.folder)]
 
     def _describe_file(self, path: Path, problem: str | None) -> Document:
-        """Describe a file by format, size and hash, or by the reason why it is skipped."""
+        """Describe a file by format, size and hash, or by the reason to skip it."""
         name = path.relative_to(self.folder).as_posix().encode("utf-8", "backslashreplace").decode()
         document, ending = Document(name, problem=problem), path.suffix.lower()
         if problem is not None or ending not in READERS:
@@ -168,7 +168,7 @@ class DocumentFolder(PassagesAlone):
         return document
 
     def info(self) -> SourceInfo:
-        """Return the documents' provenance, with a hash over the hashes and names of all files."""
+        """Get the documents' provenance, with one hash over all files."""
         if not self.provenance.files:
             hashes = [f"{d.sha256} {d.name}\n" for _, d in self._files if d.sha256 is not None]
             listing = hashlib.sha256("".join(hashes).encode())
@@ -176,7 +176,7 @@ class DocumentFolder(PassagesAlone):
         return self.provenance
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        """Yield the passages of all documents in batches, and count them.
+        """Yield the passages of all documents in batches; count files and passages.
 
         Raises:
             InputError: no document has readable text.
@@ -198,7 +198,7 @@ class DocumentFolder(PassagesAlone):
             )
 
     def _passage_rows(self, finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:
-        """Yield (id, title, text, metadata) of each passage; repetitions are recorded instead."""
+        """Yield (id, title, text, metadata) of each new passage; record repeated ones."""
         segmenter = SentenceSegmenter()
         for (path, _), document in zip(self._files, self.documents, strict=True):
             for page in _read_pages(path, document):
@@ -215,14 +215,14 @@ class DocumentFolder(PassagesAlone):
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
 
     def _count_read(self) -> dict[str, int]:
-        """Count the files that were read, and the changes that readers made to their texts."""
+        """Count the files that were read, and changes made to their texts, by count key."""
         counts = Counter({"files_read": sum(d.problem is None for d in self.documents)})
         for document in self.documents:
             counts.update(document.notes.counts)
         return dict(counts)
 
     def _count_flawed_files(self) -> dict[str, int]:
-        """Count files that were not read, or not as they are; each key names the first one.
+        """Count files that were not or not fully read, by kind of flaw and first file.
 
         Returns:
             Number of files by kind of flaw; a key also names the first file.
@@ -243,7 +243,7 @@ class DocumentFolder(PassagesAlone):
         return {count_key(*flaw, found[0]): len(found) for flaw, found in names.items()}
 
     def _count_repeats(self, finder: RepeatFinder) -> dict[str, int]:
-        """Count passages that repeat an earlier one."""
+        """Count the passages that repeat an earlier one, by kind of repetition."""
         exact = sum(bool(row["exact"]) for row in self.repeats)
         return {
             "passages_repeated": exact,
@@ -253,7 +253,7 @@ class DocumentFolder(PassagesAlone):
 
 
 def _passage_title(page: DocumentPage, headings: Sequence[str], file_stem: str) -> str:
-    """Join the title of a document and the headings above a passage with ``>``.
+    """Make a passage's title: document title and headings above it, joined by ``>``.
 
     A document without a title is named by its only heading of the first level, else by its file.
     """
@@ -264,7 +264,7 @@ def _passage_title(page: DocumentPage, headings: Sequence[str], file_stem: str) 
 
 
 def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:
-    """Yield the pages of a file that have text, and record problems in its document."""
+    """Yield the pages of a file that have text; record problems in its ``document``."""
     if document.problem is not None:
         return
     _, reader = READERS[path.suffix.lower()]
@@ -285,7 +285,7 @@ def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which PDF texts may have and UTF-8 cannot encode."""
+    """Replace lone surrogates in a text, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:

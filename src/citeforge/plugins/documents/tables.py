@@ -59,5 +59,5 @@ TABLES = {"documents": DOCUMENTS, "repeats": REPEATS, "questions": QUESTIONS}
 
 
 def question_column(package: Package, column: str) -> dict[str, Any]:
-    """Map the id of every question that was written to its value in a column of the table."""
+    """Map question ids to their values in a column of a package's table of questions."""
     return dict(rows_of(package.written_questions(), "_id", column))

@@ -18,7 +18,7 @@ from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.plugins.documents.cells import Topics
-from citeforge.plugins.documents.corpus import PassagePool, find_file
+from citeforge.plugins.documents.corpus import PassagePool, passage_file
 from citeforge.plugins.documents.design import FOLDER, HEADING, REST, DesignedTopic
 from citeforge.plugins.documents.llm_requests import TOPICS, PromptedLlm
 from citeforge.plugins.documents.questions import Evidence
@@ -43,41 +43,41 @@ _LONGEST_NAME, _MOST_EXAMPLES = 60, 12
 
 
 def find_topics(
-    recipe: DocumentsRecipe, asker: PromptedLlm, passages: PassagePool, model: CorpusModel
+    recipe: DocumentsRecipe, prompted_llm: PromptedLlm, passages: PassagePool, model: CorpusModel
 ) -> Topics:
-    """Find the topics of passages that the design lists or wants to be found; empty for neither.
+    """Assign passages to topics, listed in the design or found by clustering.
 
     Args:
         recipe: names the design.
-        asker: the LLM that names clusters.
+        prompted_llm: the LLM that names clusters.
         passages: passages of the corpus.
         model: vectors of all passages.
 
     Raises:
         InputError: a topic without passages, or no names for clusters.
     """
-    has_topics = bool(asker.design.topics) or asker.design.found_topics is not None
+    has_topics = bool(prompted_llm.design.topics) or prompted_llm.design.found_topics is not None
     if has_topics and not passages.order:
         raise InputError(
             "has no passage that is long enough for a question", path=recipe.source,
             allowed="longer documents", code="no-queries",
         )  # fmt: skip
-    if asker.design.found_topics is None:
-        return read_topics(recipe, asker.design.topics, passages)
+    if prompted_llm.design.found_topics is None:
+        return read_topics(recipe, prompted_llm.design.topics, passages)
     names, rows = passages.names, {name: n for n, name in enumerate(passages.names)}
     clusters = find_clusters(
         model, [rows[name] for name in passages.order],
-        asker.design.found_topics.number, recipe.seed,
+        prompted_llm.design.found_topics.number, recipe.seed,
     )  # fmt: skip
     shown = [names[row] for some in clusters for row in some[:SHOWN]]
     texts = passages.texts(shown)
     groups = [[texts[names[row]] for row in some[:SHOWN]] for some in clusters]
-    topics = name_topics(asker, groups)
+    topics = name_topics(prompted_llm, groups)
     of_passage = {
         names[row]: topic for topic, some in zip(topics, clusters, strict=True) for row in some
     }
     shares = {
-        topic: asker.design.found_topics.share(n, len(some))
+        topic: prompted_llm.design.found_topics.share(n, len(some))
         for n, (topic, some) in enumerate(zip(topics, clusters, strict=True))
     }
     return Topics(shares, of_passage)
@@ -86,7 +86,7 @@ def find_topics(
 def read_topics(
     recipe: DocumentsRecipe, topics: Sequence[DesignedTopic], passages: PassagePool
 ) -> Topics:
-    """Find the passages of the topics that a design lists; each has the first that it matches.
+    """Assign passages to the topics that a design lists, each to the first that matches.
 
     Args:
         recipe: names the design, for errors.
@@ -121,23 +121,26 @@ def read_topics(
     return Topics({topic.name: topic.share for topic in topics}, of_passage)
 
 
-def _read_values(by: str, name: str, title: str, about: str | None) -> list[str]:
-    """Read what the pattern of a topic is compared with, in lower case.
+def _read_values(by: str, passage_id: str, title: str, metadata_json: str | None) -> list[str]:
+    """Get a passage's folders, headings or metadata values, to match a topic's pattern.
 
     Args:
         by: folder, heading, or a field of the metadata.
-        name: id of a passage.
+        passage_id: id of a passage.
         title: its title.
-        about: its metadata.
+        metadata_json: its metadata, as JSON.
 
     Returns:
         The folders above its file, the headings above it, or the values of the field.
     """
     if by == FOLDER:
-        return [str(f).casefold() for f in PurePosixPath(find_file(name, about)).parents]
+        return [
+            str(f).casefold()
+            for f in PurePosixPath(passage_file(passage_id, metadata_json)).parents
+        ]
     if by == HEADING:
         return [part.casefold() for part in title.split(" > ") if part]
-    metadata: Any = json.loads(about) if about else None
+    metadata: Any = json.loads(metadata_json) if metadata_json else None
     value = metadata.get(by) if isinstance(metadata, dict) else None
     values = value if isinstance(value, list) else [value]
     return [str(one).casefold() for one in values if isinstance(one, str | int | float)]
@@ -146,7 +149,7 @@ def _read_values(by: str, name: str, title: str, about: str | None) -> list[str]
 def _empty_topic(
     recipe: DocumentsRecipe, n: int, topic: DesignedTopic, values: Counter[str]
 ) -> InputError:
-    """Make the error for a topic without passages."""
+    """Make the error for a listed topic that matches no passage."""
     if topic.name == REST:
         return recipe.design_error(
             "has no passage: the other topics have all of them", ("topics", n, "name"),
@@ -167,7 +170,7 @@ def _empty_topic(
 def find_clusters(
     model: CorpusModel, rows: Sequence[int], number: int, seed: int
 ) -> list[list[int]]:
-    """Cluster passages by k-means (k-means++ starts, float64), the largest cluster first.
+    """Cluster passages by k-means; return the row numbers of each cluster, largest first.
 
     Members do not depend on the processor: clusters are computed from exact vectors of some
     passages, and so are members of two clusters that other vectors put at about one distance.
@@ -197,18 +200,20 @@ def find_clusters(
     order = np.lexsort((fitted, distances.round(_DECIMALS)))
     placed = list(zip(labels[order].tolist(), fitted[order].tolist(), strict=True))
     others = np.setdiff1d(ordered, fitted)
-    placed += zip(_place(model, others, centres), others.tolist(), strict=True)
+    placed += zip(_assign_to_centres(model, others, centres), others.tolist(), strict=True)
     clusters: list[list[int]] = [[] for _ in range(n_clusters)]
     for label, row in placed:
         clusters[label].append(row)
     return sorted(filter(None, clusters), key=lambda some: (-len(some), some[0]))
 
 
-def _place(model: CorpusModel, rows: Rows, centres: npt.NDArray[np.float64]) -> list[int]:
-    """Find the nearest centre of each passage, by exact vectors where two are about as near."""
+def _assign_to_centres(
+    model: CorpusModel, rows: Rows, centres: npt.NDArray[np.float64]
+) -> list[int]:
+    """Assign passages to the nearest cluster centre; exact vectors decide close cases."""
     labels, is_open = list[int](), list[bool]()
     for begin in range(0, len(rows), _AT_ONCE):
-        distances = _measure_squares(
+        distances = _squared_distances(
             gather(model.passages, rows[begin : begin + _AT_ONCE]), centres
         )
         labels += distances.argmin(axis=1).tolist()
@@ -217,32 +222,32 @@ def _place(model: CorpusModel, rows: Rows, centres: npt.NDArray[np.float64]) -> 
     open_places = np.flatnonzero(is_open)
     if len(open_places):
         exact = model.exact_vectors("clusters-open", rows[open_places])
-        found = _measure_squares(exact, centres).round(_DECIMALS).argmin(axis=1)
+        found = _squared_distances(exact, centres).round(_DECIMALS).argmin(axis=1)
         for place, label in zip(open_places.tolist(), found.tolist(), strict=True):
             labels[place] = label
     return labels
 
 
-def _measure_squares(
+def _squared_distances(
     vectors: npt.NDArray[np.float64], centres: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Measure the squared distance of each vector from each centre."""
+    """Compute the squared distance of each vector to each cluster centre."""
     squares = [((vectors - centre) ** 2).sum(axis=1) for centre in centres]
     return np.stack(squares, axis=1)
 
 
-def name_topics(asker: PromptedLlm, groups: Sequence[Sequence[Evidence]]) -> list[str]:
-    """Have the LLM name clusters of passages, all at once so that the names differ.
+def name_topics(prompted_llm: PromptedLlm, groups: Sequence[Sequence[Evidence]]) -> list[str]:
+    """Have an LLM name clusters of passages, with distinct names.
 
     Args:
-        asker: the LLM.
+        prompted_llm: the LLM.
         groups: some passages of each cluster.
 
     Raises:
         InputError: it gives no names in three replies.
     """
     for attempt in range(NAME_TRIES):
-        (reply,) = asker.ask([asker.to_name(groups, attempt)])
+        (reply,) = prompted_llm.ask([prompted_llm.to_name_topics(groups, attempt)])
         if (names := _read_names(reply.text, len(groups))) is not None:
             return names
     said = reply.failure or repr(reply.text[:120])
@@ -253,7 +258,7 @@ def name_topics(asker: PromptedLlm, groups: Sequence[Sequence[Evidence]]) -> lis
 
 
 def _read_names(reply: str, number: int) -> list[str] | None:
-    """Read the names in a reply's last JSON object; None unless there are so many different ones.
+    """Parse distinct topic names from an LLM's reply; None unless there are ``number``.
 
     Args:
         reply: text of the reply.

@@ -10,7 +10,7 @@ from citeforge.schemas.record import FrozenRecord
 
 
 def _refuse_blank(name: str) -> str:
-    """Strip a name; refuse an empty one, and line breaks and signs that cannot be printed."""
+    """Strip a name of white space; refuse an empty, multi-line or unprintable one."""
     if not (name := name.strip()) or not name.isprintable():
         raise ValueError("expected a name in one line")
     return name
@@ -35,8 +35,8 @@ class Length(DesignPart):
 
     @field_validator("most")
     @classmethod
-    def _order(cls, most: int, info: ValidationInfo) -> int:
-        """Refuse fewer words at most than at least."""
+    def _check_order(cls, most: int, info: ValidationInfo) -> int:
+        """Refuse a maximum number of words that is below the minimum."""
         if most < info.data.get("least", 1):
             raise ValueError(f"is below least ({info.data['least']})")
         return most
@@ -74,8 +74,8 @@ class Wishes(DesignPart):
 
     @field_validator("language")
     @classmethod
-    def _find_language(cls, code: str | None) -> str | None:
-        """Refuse a language that is not detected."""
+    def _check_language(cls, code: str | None) -> str | None:
+        """Refuse a language code that the language detector does not know."""
         from citeforge.engines.text.languages import language_codes
 
         if code is not None and code not in language_codes():
@@ -84,11 +84,11 @@ class Wishes(DesignPart):
 
     @property
     def own_wishes(self) -> "Wishes":
-        """The wishes alone, of a part of a design that has further fields."""
+        """Copy of the wishes without the other fields of a design part."""
         return Wishes(**{name: getattr(self, name) for name in Wishes.model_fields})
 
     def join(self, general: "Wishes") -> "Wishes":
-        """Add more general wishes; of two about one thing this one's counts, terms are joined."""
+        """Merge with more general wishes, which apply where this has none; join the terms."""
         terms, others = self.terms, general.terms
         return Wishes(
             language=self.language or general.language,
@@ -102,7 +102,7 @@ class Wishes(DesignPart):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences that tell the writer language, length, difficulty and terms."""
+        """Instructions to the LLM on language, length, difficulty and terms."""
         terms, length, wishes = self.terms, self.length, list[str]()
         if self.language:
             wishes.append(
