@@ -1,5 +1,6 @@
 """``leaderboard init`` and ``add``: from an empty folder to a site, refusals, two at once."""
 
+import gzip
 import json
 import os
 import shutil
@@ -110,7 +111,7 @@ def test_errors_leave_everything_as_it_was(root: Path) -> None:
 
     broken(bad, lambda rows: rows[1].update(query_id="nobody"))
     summary, line = refuse("unknown-query", bad).splitlines()
-    assert summary == "1 of 1 submissions have errors; nothing was changed"
+    assert summary == "errors in 1 of 1 submission; nothing was changed"
     assert line.startswith(f"{bad}:2: query_id: ")
     refuse("unknown-query", bad, only_check=True)
     refuse("counted-failures", bad, root / "no-such.jsonl")
@@ -122,9 +123,8 @@ def test_errors_leave_everything_as_it_was(root: Path) -> None:
     (root / "my answers.jsonl").write_bytes(good.read_bytes())
     refuse("bad-name", root / "my answers.jsonl")
     (root / "random.json").write_bytes(good.read_bytes())
-    assert "would write over the scores of random.jsonl" in refuse(
-        "duplicate-id", root / "random.json"
-    )
+    over = refuse("duplicate-id", root / "random.json")
+    assert "would write over the scores of random.jsonl" in over and "--replace" in over
     (root / "x").mkdir()
     twin = Path(shutil.copy(good, root / "x"))
     refuse("duplicate-id", good, twin, replace=True)
@@ -136,6 +136,42 @@ def test_errors_leave_everything_as_it_was(root: Path) -> None:
         done.submissions[0].files[0].submission_sha256
         != json.loads(before["scores/facts/random.json"])["submission_sha256"]
     )
+
+
+def test_a_file_takes_the_place_of_one_with_another_ending(root: Path) -> None:
+    board, first = root / "board", root / "random.jsonl"
+    add_submissions([first], board)
+    second = root / "random.jsonl.gz"
+    broken(first, lambda rows: rows[1].update(output="Another answer [1]."))
+    second.write_bytes(gzip.compress(first.read_bytes()))
+    done = add_submissions([second], board, replace=True)
+    assert done.refused == [] and done.site is not None and done.site.controls == 1
+    there = board / "submissions" / "facts"
+    assert sorted(p.name for p in there.iterdir()) == [".gitkeep", "random.jsonl.gz"]
+    assert load_scores(board / "scores/facts/random.json").submission == "random.jsonl.gz"
+    assert len((board / "history/facts.jsonl").read_text().splitlines()) == 2
+    assert add_submissions([], board).refused == []
+
+
+def test_a_check_lists_good_files_and_ends_as_the_intake_does(root: Path, inline: Inline) -> None:
+    files = [root / f"{name}.jsonl" for name in SYSTEMS]
+    broken(files[0], lambda rows: rows[1].update(query_id="nobody"))
+    broken(files[1], lambda rows: rows.pop())
+    words = ("leaderboard", "add", *files, "--boards", root / "board")
+    before = content(root / "board")
+    checked = inline(*words, "--check")
+    assert content(root / "board") == before
+    added = inline(*words)
+    assert (checked.returncode, checked.code) == (added.returncode, added.code)
+    assert checked.returncode == 3
+    for ran in (checked, added):
+        assert f"facts: {files[2]}: 3 answers, 0 warnings" in ran.stdout
+        # Of a control, and of a missing answer.
+        assert f"facts: {files[1]}: 2 answers, 2 warnings" in ran.stdout
+        # Each kind of warning is shown once, with its queries.
+        assert f"{files[1]}: warning: no answer to" in ran.stdout
+        assert f"{files[0]}:2: query_id: " in ran.stderr
+    assert "nothing was changed" in checked.stderr
 
 
 def test_a_command_waits_while_another_one_adds(root: Path) -> None:

@@ -1,5 +1,6 @@
 """Submissions to the Space's queue, against the stand-in for the Hub: limits, races, secrets."""
 
+import gzip
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -166,6 +167,26 @@ def test_limits_by_account_and_by_system(
         path = answers(board, tmp_path / f"again{n}.jsonl", "system a", f"So [{n}].")
         html = Desk(folder).submit(path, NAME, "ann").html
     assert "system a&#39; has made 3 submissions, and this board takes 3 a system" in html
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_new_version_may_have_another_ending(
+    board: Board, folder: Path, hub: Hub, tmp_path: Path
+) -> None:
+    desk = Desk(folder)
+    first = answers(board, tmp_path / "a.jsonl", "My system")
+    assert "It is in the queue." in desk.submit(first, NAME, "ann").html
+    second = Path(answers(board, tmp_path / "b.jsonl", "My system", "So [2]."))
+    packed = tmp_path / "b.jsonl.gz"
+    packed.write_bytes(gzip.compress(second.read_bytes()))
+    assert "It is in the queue." in desk.submit(str(packed), NAME, "ann").html
+    stored = f"submissions/{NAME}/ann--my-system.jsonl.gz"
+    assert queued(hub) == [f"history/{NAME}.jsonl", stored]
+    # Both count: three submissions are what a board with hidden gold takes of a system.
+    for number in (3, 4):
+        path = answers(board, tmp_path / f"{number}.jsonl", "My system", f"So [{number}].")
+        html = desk.submit(path, NAME, "ann").html
+    assert "has made 3 submissions" in html
 
 
 def test_a_race_of_one_account_keeps_the_limit(

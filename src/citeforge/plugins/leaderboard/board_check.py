@@ -12,6 +12,7 @@ from citeforge.engines.jsonlines import read_rows, read_start
 from citeforge.evaluator.check import Findings, check
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.formats import bare_name
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.leaderboard.boards import Board
 from citeforge.schemas.errors import CiteforgeError, InputError
@@ -44,6 +45,11 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Names of the context sets that were scored."""
         return self.context.split("|")
 
+    @property
+    def file_key(self) -> str:
+        """Name of its file without ending, which one submission of a board has."""
+        return bare_name(Path(self.submission))
+
 
 def read_history(path: Path) -> list[Event]:
     """Read a board's history of scored submissions, in order; empty if there is no file.
@@ -74,13 +80,13 @@ def count_submissions(event: Event, events: Sequence[Event]) -> int:
 
     Case, width and spaces of names do not matter.
     """
-    mine = (normalise_name(event.system), normalise_name(event.submission))
+    mine = (normalise_name(event.system), normalise_name(event.file_key))
     return len(
         {
             e.sha256
             for e in events
             if e.benchmark_hash == event.benchmark_hash
-            and (normalise_name(e.system) == mine[0] or normalise_name(e.submission) == mine[1])
+            and (normalise_name(e.system) == mine[0] or normalise_name(e.file_key) == mine[1])
         }
         - {event.sha256}
     )
@@ -137,15 +143,15 @@ class BoardCheck:
         self._history = read_history(board.history_file)
         folder = board.submissions_folder
         scored = latest_events(self._history)
-        self._scored = {n: e for n, e in scored.items() if (folder / n).is_file()}
+        self._scored = {e.file_key: e for n, e in scored.items() if (folder / n).is_file()}
         self._systems = {n: e.system for n, e in self._scored.items()}
         self._names = {
-            (normalise_name(e.system), c): n for n, e in self._scored.items() for c in e.contexts
+            (normalise_name(e.system), c): e for e in self._scored.values() for c in e.contexts
         }
 
     def is_scored(self, path: Path) -> bool:
         """Whether the leaderboard has scored a file of this name with this content."""
-        event = self._scored.get(path.name)
+        event = self._scored.get(bare_name(path))
         return event is not None and event.sha256 == sha256_file(path)
 
     def check_file(
@@ -172,8 +178,8 @@ class BoardCheck:
         if findings.errors:
             return findings, None
         for context in event.contexts:
-            self._names[normalise_name(event.system), context] = event.submission
-        self._systems[event.submission] = event.system
+            self._names[normalise_name(event.system), context] = event
+        self._systems[event.file_key] = event.system
         self._history.append(event)
         return findings, event
 
@@ -197,24 +203,25 @@ class BoardCheck:
             event: what the history would record of the submission.
             findings: warnings are added.
         """
-        key, holder = normalise_name(event.system), event.submission
+        key, holder = normalise_name(event.system), event
         for context in event.contexts:
-            holder = self._names.get((key, context), event.submission)
-            if holder != event.submission:
+            holder = self._names.get((key, context), event)
+            if holder.file_key != event.file_key:
                 yield Finding(
                     "duplicate-id",
-                    f"{event.system!r} is already the system of {holder} (context {context}); "
+                    f"{event.system!r} is already the system of {holder.submission} (context "
+                    f"{context}); "
                     "choose another name for another system, or replace that file",
                 )
                 break
-        others = [s for n, s in self._systems.items() if n != event.submission]
+        others = [s for n, s in self._systems.items() if n != event.file_key]
         if (
-            holder == event.submission
+            holder.file_key == event.file_key
             and (twin := find_lookalike(event.system, others)) is not None
         ):
             text = f"{event.system!a} looks like {twin!a} on the board; choose another name"
             yield Finding("bad-name", text)
-        before = self._scored.get(event.submission)
+        before = self._scored.get(event.file_key)
         if before is not None and before.sha256 != event.sha256:
             if before.system != event.system and not self._replace:
                 yield Finding(

@@ -303,7 +303,7 @@ def load_backed_scores(board: Board, added: NewScores, refused: list[str]) -> li
     folder = board.scores_folder
     scored = latest_events(read_history(board.history_file))
     files = []
-    anew = {file.submission for path, file in added.items() if path.parent == folder}
+    anew = {bare_name(Path(f.submission)) for path, f in added.items() if path.parent == folder}
     for path in sorted({*folder.glob("*.json"), *(p for p in added if p.parent == folder)}):
         if path in added:
             files.append(added[path])
@@ -313,7 +313,7 @@ def load_backed_scores(board: Board, added: NewScores, refused: list[str]) -> li
         except InputError as error:
             refused.append(str(error))
             continue
-        if file.submission in anew:  # its old score files are about to be removed
+        if bare_name(Path(file.submission)) in anew:  # its old score files are about to be removed
             continue
         fault = _backing_fault(path, file, board.submissions_folder, scored)
         if fault is None:

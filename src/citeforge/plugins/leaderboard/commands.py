@@ -30,6 +30,9 @@ from citeforge.schemas.recipes.groups import (
     VERDICTS,
 )
 
+_BUILT = "the site is built without these:"
+_CHECKED = "the site would be built without these; nothing was changed:"
+
 
 class SiteOptions(Part):
     """Options of ``leaderboard build``."""
@@ -135,18 +138,22 @@ def add(
         return
     for line in done.to_text_lines():
         click.echo(line)
-    _report_refused(done.refused)
+    _report_refused(done.refused, only_check)
 
 
-def _report_refused(refused: Sequence[str]) -> None:
+def _report_refused(refused: Sequence[str], is_check: bool = False) -> None:
     """Raise an error that lists the submissions and scores left out of a site, if there are any.
+
+    Args:
+        refused: a line for each.
+        is_check: whether they were only checked, and no site is built.
 
     Raises:
         FailuresError: there are any.
     """
     if refused:
         raise FailuresError(
-            "\n".join(["the site is built without these:", *refused]), code="counted-failures"
+            "\n".join([_CHECKED if is_check else _BUILT, *refused]), code="counted-failures"
         )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Lock
 
 from citeforge.engines.files import write_bytes
+from citeforge.evaluator.submissions.formats import bare_name
 from citeforge.plugins.leaderboard.board_check import (
     Event,
     latest_events,
@@ -87,7 +88,7 @@ class Queue:
             local: the same board in an empty folder.
             check: as in :meth:`add`.
         """
-        from huggingface_hub import CommitOperationAdd
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         remote = self._download_state(board, local)
         accepted = check(local)
@@ -97,9 +98,15 @@ class Queue:
         if latest_events(remote.history).get(event.submission) == event:
             return False
         write_history(local.history_file, [*remote.history, event])
+        folder = local.submissions_folder
+        replaced = [
+            other.name for other in (folder.iterdir() if folder.is_dir() else ())
+            if bare_name(other) == event.file_key and other.name != path.name
+        ]  # fmt: skip
         self._api.create_commit(
             self._repo_id,
             [
+                *(CommitOperationDelete(f"submissions/{board.name}/{name}") for name in replaced),
                 CommitOperationAdd(f"submissions/{board.name}/{path.name}", str(path)),
                 CommitOperationAdd(f"history/{board.name}.jsonl", str(local.history_file)),
             ],

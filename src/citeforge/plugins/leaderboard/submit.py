@@ -13,10 +13,11 @@ from citeforge.engines.files import sha256_file, write_bytes, write_text
 from citeforge.engines.folders import file_lock, refuse_link
 from citeforge.engines.pipes import SAVE, is_pipe
 from citeforge.engines.shown import show_value
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.check import Findings
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.rows import main_measure
-from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.finding import Finding, describe
 from citeforge.evaluator.submissions.formats import bare_name, named_hashes
 from citeforge.evaluator.withhold import describe_failures, withhold_error, withhold_scores
 from citeforge.library.benchmarks import load, package_folder
@@ -63,6 +64,8 @@ class PendingSubmission:
         findings: warnings, and the errors for which it is left out.
         event: its event in the board's history; None with errors.
         files: its scores, one file per context set.
+        replaced: stored file with the same name but for its ending, whose place it takes; None
+            for none.
     """
 
     source: Path
@@ -70,6 +73,7 @@ class PendingSubmission:
     findings: Findings = field(default_factory=Findings)
     event: Event | None = None
     files: list[ScoreFile] = field(default_factory=list)
+    replaced: Path | None = None
 
     @property
     def target(self) -> Path:
@@ -119,13 +123,13 @@ class Intake:
             yield "no submission yet"
         for one in self.submissions:
             if one.board is not None and not one.findings.errors:
-                yield (
-                    f"{one.board.name}: {one.source}: {one.findings.n_lines:,} answers, "
-                    f"{len(one.findings.warnings):,} warnings{_main_scores_text(one.files)}"
-                )
-                for found in one.findings.warnings:
-                    if found.query_id is None:
-                        yield f"warning: {one.source}: {escape_line(str(found))}"
+                found = one.findings
+                counts = ", ".join(
+                    [count_text(found.n_lines, "answer"),
+                     count_text(len(found.warnings), "warning")]
+                )  # fmt: skip
+                yield f"{one.board.name}: {one.source}: {counts}{_main_scores_text(one.files)}"
+                yield from map(escape_line, describe(found.warnings, "warning", one.source))
         if self.site is not None:
             yield (
                 f"{self.folder / 'index.html'}: "
@@ -174,8 +178,7 @@ def add_submissions(
             the calls are noted in the ledger, and nothing is changed.
 
     Raises:
-        InputError: all named files have errors, ``only_check`` finds errors, or a board with hidden
-            labels names no gold half.
+        InputError: all named files have errors, or a board with hidden labels names no gold half.
         UsageError: the board of a submission is ambiguous.
         FailuresError: the judge failed on some pairs.
     """
@@ -190,13 +193,14 @@ def add_submissions(
             for one in all_boards.boards:
                 load_backed_scores(one, {}, refused)
         n_wrong = sum(bool(p.findings.errors) for p in pending)
-        if refused and (only_check or (submissions and n_wrong == len(pending))):
-            summary = f"{n_wrong} of {len(pending)} submissions have errors; nothing was changed"
+        if refused and submissions and n_wrong == len(pending):
+            of = count_text(len(pending), "submission")
+            summary = f"errors in {n_wrong:,} of {of}; nothing was changed"
             codes = {found.code for p in pending for found in p.findings.errors}
             code = codes.pop() if len(codes) == 1 else "counted-failures"
             raise InputError("\n".join([summary, *refused]), code=code)
         if only_check:
-            return Intake(pending, [], None, all_boards.site)
+            return Intake(pending, refused, None, all_boards.site)
         _require_gold(config, all_boards)
         valid = [p for p in pending if not p.findings.errors]
         if run is not None and run.dry_run:
@@ -289,13 +293,19 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
     for other in sorted(folder.iterdir()) if folder.is_dir() else ():
         if other.name == path.name:
             continue
+        allowed = "another name"
         if other.name.casefold() == path.name.casefold():
             fault = f"differs from {other.name} of {board.name} only in case"
-        elif bare_name(other) == bare_name(path):
-            fault = f"would write over the scores of {other.name} in {pending.scores}"
-        else:
+        elif bare_name(other) != bare_name(path):
             continue
-        raise InputError(fault, path=path, allowed="another name", code="duplicate-id")
+        elif replace and not pending.target.exists():
+            pending.replaced = other
+            continue
+        else:
+            fault = f"would write over the scores of {other.name} in {pending.scores}"
+            if not pending.target.exists():
+                allowed = "another name for another system, or --replace"
+        raise InputError(fault, path=path, allowed=allowed, code="duplicate-id")
     return pending
 
 
@@ -468,6 +478,8 @@ def _store_submissions(scored: Sequence[PendingSubmission], boards: Boards) -> N
                 allowed="run the command again",
                 code="input-changed",
             )
+        if one.replaced is not None:
+            one.replaced.unlink()
         if one.source.resolve() != one.target.resolve():
             write_bytes(one.target, content)
     for board in boards.boards:
@@ -482,5 +494,5 @@ def _store_submissions(scored: Sequence[PendingSubmission], boards: Boards) -> N
         for path, file in files.items():
             write_text(path, file.to_line())
         for path in {one.scores, *one.scores.parent.glob(f"{one.scores.stem}.*.json")} - {*files}:
-            if path.exists() and load_scores(path).submission == one.target.name:
+            if path.exists() and bare_name(Path(load_scores(path).submission)) == one.scores.stem:
                 path.unlink()  # scores of context sets that it no longer answers
