@@ -63,7 +63,7 @@ def signal_exit_code() -> int:
     return 128 + (_received[0] if _received else signal.SIGINT)
 
 
-def end_interrupted(kept: str = "") -> NoReturn:
+def end_interrupted(saved_text: str = "") -> NoReturn:
     """Print what was saved and how to resume; exit with 128 + the first signal (default SIGINT).
 
     A second signal ends the process at once, without waiting for its threads.
@@ -77,7 +77,7 @@ def end_interrupted(kept: str = "") -> NoReturn:
             signal.signal(other, signal.SIG_DFL)
     received = signal.Signals(code - 128)
     by = "" if received == signal.SIGINT else f" by {received.name}"
-    first = f"{kept}\n" if kept else ""
+    first = f"{saved_text}\n" if saved_text else ""
     _write_last(f"{first}interrupted{by}; {HOW_TO_GO_ON}\n")
     raise SystemExit(code) from None
 

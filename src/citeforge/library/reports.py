@@ -162,7 +162,7 @@ class Report(Displayed):
     def _tables(self) -> Iterator[Table]:
         """Yield one table: the scores of the report's systems."""
         files, lines = named_rows(controls_last(self.files)), find_lines(self.files)
-        table = scores_table(files, "system", has_sd=False, lines=lines)
+        table = scores_table(files, "system", has_sd=False, lines_to_beat=lines)
         yield replace(table.transposed(), notes=signature_notes(self.files))
 
 

@@ -307,9 +307,9 @@ def _beats_rivals(file: ScoreFile, condition: Cell, measure: str) -> bool:
     return all(_is_better(mine, rival) for rival in rivals if rival is not None)
 
 
-def _is_better(mine: MeasureScore, other: MeasureScore) -> bool:
+def _is_better(score: MeasureScore, other: MeasureScore) -> bool:
     """Whether a score is significantly higher than another (paired t-test, p < .05)."""
-    change = column(mine.per_query) - column(other.per_query)
+    change = column(score.per_query) - column(other.per_query)
     change = change[~np.isnan(change)]
     return bool(len(change) and change.mean() > 0 and paired_t(change) < ALPHA)
 

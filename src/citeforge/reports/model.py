@@ -65,16 +65,16 @@ class ScoreReport:
 
     def __init__(
         self, files: Sequence[ScoreFile], across: Sequence[str] = (),
-        lines: Lines = MappingProxyType({}),
+        lines_to_beat: Lines = MappingProxyType({}),
     ):  # fmt: skip
         """Make a report of score files: give systems distinct names, controls last.
 
         Args:
             files: score files.
             across: prefixes of signature parts that may differ between ranked systems.
-            lines: value to beat by signature of the measure.
+            lines_to_beat: value to beat by signature of the measure.
         """
-        self.given, self.lines = files, lines
+        self.given, self.lines = files, lines_to_beat
         self.files = named_rows(controls_last(files))
         self.alike = drop_signature_parts(self.files, across)
         self.is_design = of_cells(files)
@@ -119,7 +119,7 @@ class ScoreReport:
         """Tables of scores: a single one, or for authorship benchmarks those of their paper."""
         if self.is_design:
             return tables(self.files)
-        return [scores_table(self.files, "system", has_sd=False, lines=self.lines)]
+        return [scores_table(self.files, "system", has_sd=False, lines_to_beat=self.lines)]
 
     @cached_property
     def slices(self) -> list[Table]:

@@ -348,19 +348,19 @@ def _are_of_judges(entries: Sequence[MeasureScore]) -> bool:
     return judged and 1 < len(recipes) == len(entries)
 
 
-def line_notes(files: Sequence[ScoreFile], lines: Lines) -> list[str]:
+def line_notes(files: Sequence[ScoreFile], lines_to_beat: Lines) -> list[str]:
     """Write notes on systems at or below their line to beat, with both values; empty if none is.
 
     Args:
         files: score files.
-        lines: value to beat by signature of the measure.
+        lines_to_beat: value to beat by signature of the measure.
     """
     notes = []
     for file in files:
         below = [
-            f"{m.name} {show_value(m)} (line {show_number(lines[m.signature], m.n_digits)})"
+            f"{m.name} {show_value(m)} (line {show_number(lines_to_beat[m.signature], m.n_digits)})"
             for m in file.measures
-            if is_below(file, m, lines)
+            if is_below(file, m, lines_to_beat)
         ]
         if below:
             notes.append(f"{file.system} does not beat copying: {', '.join(below)}")

@@ -104,7 +104,7 @@ class PaperTable:
 
 
 def paper_table(
-    files: Sequence[ScoreFile], options: TableOptions, lines: Lines = MappingProxyType({})
+    files: Sequence[ScoreFile], options: TableOptions, lines_to_beat: Lines = MappingProxyType({})
 ) -> PaperTable:
     """Make a paper's table: a row per system, a column per measure (or measure and context set).
 
@@ -139,26 +139,31 @@ def paper_table(
                 )  # fmt: skip
             p = p_values.get((id(file), m.name), math.nan)
             cells[at] = TableCell(
-                m, p=p, is_trivial=is_trivial(file, m.name), is_below=is_below(file, m, lines)
+                m,
+                p=p,
+                is_trivial=is_trivial(file, m.name),
+                is_below=is_below(file, m, lines_to_beat),
             )
     if options.best == "bold":
         _mark_best(columns, cells, alike)
     shown = [
         r.model_copy(update={"measures": [m for m in r.measures if m.name in wanted]}) for r in rows
     ]
-    cautions = [f"{line}." for line in report_lines(rows, [], wanted) + line_notes(shown, lines)]
+    cautions = [
+        f"{line}." for line in report_lines(rows, [], wanted) + line_notes(shown, lines_to_beat)
+    ]
     used = [c for c in columns if any(at == c for _, at in cells)]
     return PaperTable(
         used,
         list(dict.fromkeys(f.system for f in rows)), cells,
         _explain_marks(options, n_tests) + _left_out(files, alike, wanted, options) + cautions,
         list(dict.fromkeys(c.score.signature for c in cells.values())), options.mark,
-        _line_rows(used, cells, lines),
+        _line_rows(used, cells, lines_to_beat),
     )  # fmt: skip
 
 
 def _line_rows(
-    columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], lines: Lines
+    columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], lines_to_beat: Lines
 ) -> list[list[str]]:
     """Make the paper table's rows of the lines to beat (best values of copying systems).
 
@@ -167,11 +172,11 @@ def _line_rows(
     Args:
         columns: columns of the table.
         cells: scores by row name and column.
-        lines: value to beat by signature of the measure.
+        lines_to_beat: value to beat by signature of the measure.
     """
     rows: dict[str, dict[TableColumn, str]] = {}
     for (_, column), cell in cells.items():
-        if (line := lines.get(cell.score.signature)) is not None:
+        if (line := lines_to_beat.get(cell.score.signature)) is not None:
             parts = dict(p.partition(":")[::2] for p in cell.score.signature.split("|"))
             context = "" if column.context else parts.get("ctx", "")
             rows.setdefault(context, {})[column] = show_number(line, cell.score.n_digits)

@@ -30,7 +30,10 @@ _OF_ANSWERED = {"truncated", "empty", "unparsed", "uncited", "refused", "out of 
 
 
 def scores_table(
-    results: Sequence[ScoreFile], corner: str = "", has_sd: bool = True, lines: Lines | None = None
+    results: Sequence[ScoreFile],
+    corner: str = "",
+    has_sd: bool = True,
+    lines_to_beat: Lines | None = None,
 ) -> Table:
     """Make the table of scores: systems as rows, measures (also corrected ones) as columns.
 
@@ -38,9 +41,9 @@ def scores_table(
         results: score files with distinct names.
         corner: title of the column of systems.
         has_sd: whether values have the standard deviation between runs.
-        lines: values to beat, which get a row; values at or below theirs are marked.
+        lines_to_beat: values to beat, which get a row; values at or below theirs are marked.
     """
-    lines = lines or {}
+    lines_to_beat = lines_to_beat or {}
     names = dict.fromkeys(m.name for r in results for m in r.measures)
     is_corrected = {m.name for r in results for m in r.measures if m.corrected is not None}
     head, columns = [corner], list[tuple[str, bool]]()
@@ -55,18 +58,22 @@ def scores_table(
         for name, is_right in columns:
             score = scores.get(name)
             text = show_score(score, is_right, has_sd)
-            cells.append(text if is_right else _mark_below(text, r, score, lines))
+            cells.append(text if is_right else _mark_below(text, r, score, lines_to_beat))
         rows.append(cells)
     plain = ["" if is_right else name for name, is_right in columns]
-    return Table(head, rows + line_rows(results, plain, lines))
+    return Table(head, rows + line_rows(results, plain, lines_to_beat))
 
 
-def _mark_below(text: str, file: ScoreFile, score: MeasureScore | None, lines: Lines) -> object:
+def _mark_below(
+    text: str, file: ScoreFile, score: MeasureScore | None, lines_to_beat: Lines
+) -> object:
     """Mark a value that is at or below the line to beat (best value of copying systems)."""
-    return MarkedCell(text, mark=BELOW) if score and is_below(file, score, lines) else text
+    return MarkedCell(text, mark=BELOW) if score and is_below(file, score, lines_to_beat) else text
 
 
-def line_rows(files: Sequence[ScoreFile], names: Sequence[str], lines: Lines) -> list[list[object]]:
+def line_rows(
+    files: Sequence[ScoreFile], names: Sequence[str], lines_to_beat: Lines
+) -> list[list[object]]:
     """Make table rows of the lines to beat (best values of copying systems).
 
     There is a row for each context set, benchmark and protocol, as signatures tell them apart.
@@ -75,8 +82,10 @@ def line_rows(files: Sequence[ScoreFile], names: Sequence[str], lines: Lines) ->
     for file in files:
         setting = (file.benchmark_hash, file.context, file.protocol)
         for m in file.measures:
-            if m.signature in lines and m.name in names:
-                rows.setdefault(setting, {})[m.name] = show_number(lines[m.signature], m.n_digits)
+            if m.signature in lines_to_beat and m.name in names:
+                rows.setdefault(setting, {})[m.name] = show_number(
+                    lines_to_beat[m.signature], m.n_digits
+                )
     titles = [LINE if len(rows) == 1 else f"{LINE} · {context}" for _, context, _ in rows]
     return [
         [title, *(values.get(name, DASH) for name in names)]

@@ -194,7 +194,7 @@ def _write_system_pages(
     template = templates.get_template("system.html.j2")
     for view in views:
         for at, (file, name) in enumerate(zip(view.files, view.slugs, strict=True)):
-            report = ScoreReport([file], lines=view.report.lines)
+            report = ScoreReport([file], lines_to_beat=view.report.lines)
             text = template.render(
                 site=site, file=file, view=view, report=report, about=list_facts(file),
                 hardest=[

@@ -152,7 +152,8 @@ def make_views(
                 f"{context}, {protocol}",
                 f"{context}: {contexts[context]}" if context in contexts else context,
                 tuple(names), tuple(mine), tuple(slugs[id(f)] for f in mine),
-                ScoreReport(_with_equal_signatures(mine), lines=lines), main_measure(mine, names),
+                ScoreReport(_with_equal_signatures(mine), lines_to_beat=lines),
+                main_measure(mine, names),
             )
         )  # fmt: skip
     order = [*contexts, *(f.context for f in files)]

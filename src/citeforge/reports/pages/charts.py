@@ -121,6 +121,6 @@ def name_lines(names: Iterable[str], max_letters: int = 22) -> dict[str, list[st
     return {name: cut.wrap(name) or [name] for name in names}
 
 
-def lookup(lines: dict[str, list[str]]) -> str:
+def lookup(wrapped_names: dict[str, list[str]]) -> str:
     """Write a Vega expression that maps an axis label (a name) to its wrapped lines."""
-    return f"({json.dumps(lines)})[datum.label]"
+    return f"({json.dumps(wrapped_names)})[datum.label]"

@@ -176,14 +176,14 @@ def _render_plot(
 
 def render_table(
     file_format: str, files: Sequence[ScoreFile], across: Sequence[str] = (),
-    lines: Lines = MappingProxyType({}),
+    lines_to_beat: Lines = MappingProxyType({}),
 ) -> str:  # fmt: skip
     """Write score files as a plain table in a format of :data:`TABLES`."""
-    return TABLES[file_format](ScoreReport(files, across, lines))
+    return TABLES[file_format](ScoreReport(files, across, lines_to_beat))
 
 
 def render_paper(
-    file_format: str, files: Sequence[ScoreFile], options: TableOptions, lines: Lines
+    file_format: str, files: Sequence[ScoreFile], options: TableOptions, lines_to_beat: Lines
 ) -> str:
     """Write score files as a table for a paper, in the given format, with the lines to beat.
 
@@ -199,7 +199,7 @@ def render_paper(
             "--per-context",
             code="wrong-kind",
         )
-    return PAPERS[file_format](paper_table(files, options, lines))
+    return PAPERS[file_format](paper_table(files, options, lines_to_beat))
 
 
 def compare_files(

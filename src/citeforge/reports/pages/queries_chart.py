@@ -321,18 +321,24 @@ def _group_means(file: ScoreFile, measure: str, prop: AnswerProperty) -> list[di
     return rows
 
 
-def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, words: str) -> str:
+def _title(
+    rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, template: str
+) -> str:
     """Write a plot's title: the first system's mean values in its first and last group.
 
     Args:
         rows: rows of :func:`_group_means`.
         names: systems drawn, the best first.
         measure: measure that is drawn.
-        words: text with ``{}`` for the group, such as ``where it cites {}``.
+        template: text with ``{}`` for the group, such as ``where it cites {}``.
     """
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
-    text = f"{measure} of {names[0]} is {show_in_plot(first['value'])} {words.format(first['at'])}"
+    text = (
+        f"{measure} of {names[0]} is {show_in_plot(first['value'])} {template.format(first['at'])}"
+    )
     return (
-        text if end is first else f"{text}, {show_in_plot(end['value'])} {words.format(end['at'])}"
+        text
+        if end is first
+        else f"{text}, {show_in_plot(end['value'])} {template.format(end['at'])}"
     )

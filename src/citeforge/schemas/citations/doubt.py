@@ -55,23 +55,25 @@ _WINDOW = 40
 _LETTERS = 3
 
 
-def _not_after(words: Iterable[str], between: str) -> str:
+def _not_after(words: Iterable[str], separator: str) -> str:
     """Make a regular expression (look-behinds) that refuses ``[`` right after one of the words.
 
     Their last letters are compared, since a look-behind needs a fixed length.
 
     Args:
         words: words after which a bracket is no citation.
-        between: text between a word and the bracket, such as a space.
+        separator: text between a word and the bracket, such as a space.
     """
     ends = {word if len(word) < _LETTERS else word[-_LETTERS:] for word in words}
     # Behind a blank, and of names of variables, a short word is a whole one: `that [1]` cites.
     whole = {
         word: r"\b"
         for word in words
-        if len(word) <= _LETTERS and word[0].isalpha() and (between or word.isascii())
+        if len(word) <= _LETTERS and word[0].isalpha() and (separator or word.isascii())
     }
-    return "".join(rf"(?<!{whole.get(end, '')}{re.escape(end)}{between}\[)" for end in sorted(ends))
+    return "".join(
+        rf"(?<!{whole.get(end, '')}{re.escape(end)}{separator}\[)" for end in sorted(ends)
+    )
 
 
 PLAIN = re.compile(

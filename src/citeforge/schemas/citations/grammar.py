@@ -250,20 +250,20 @@ class _Scan:
         Returns:
             Offset in the output from which to read on.
         """
-        (start, end), form = match.span(), match.lastgroup or ""
-        if form == "hidden" or (form == "double" and _MATRIX.fullmatch(match["double"])):
+        (start, end), notation = match.span(), match.lastgroup or ""
+        if notation == "hidden" or (notation == "double" and _MATRIX.fullmatch(match["double"])):
             self.hidden.append((start, end))
-        elif form == "maths":
+        elif notation == "maths":
             if FREE_BRACKET.search(match[0].strip("$")[0 if match[0][0] == "$" else 2 :]):
                 return start + 1  # two prices with a citation between them
             self.hidden.append((start, end))
-        elif form == "na":
+        elif notation == "na":
             self.markers.append(Marker(start, end, (), is_na=True))
-        elif form in _NO_MARK or (form == "tex" and self._extract_items(match, form) is None):
-            self._remove(start, end, is_mark=form not in ("noise", "token"))
-        elif form == "link":
+        elif notation in _NO_MARK or (notation == "tex" and not self._extract_items(match, "tex")):
+            self._remove(start, end, is_mark=notation not in ("noise", "token"))
+        elif notation == "link":
             return self._add_link(match)
-        elif form == "link_name":
+        elif notation == "link_name":
             is_passage = read_mark_items(match["link_name"], needs_label=True) is not None
             if is_passage and _ENDS_CLAUSE.match(self.output, end):
                 self._remove(start, end)
@@ -271,14 +271,14 @@ class _Scan:
             self.hidden.append((start, end))
             if is_passage:  # it may be the subject of the sentence: its words stay
                 self.unparsed.append((start, end))
-        elif form == "to":
+        elif notation == "to":
             low, high = int(match["from"]), int(match["to"])
             if low <= high < low + MAX_RANGE:
-                return self._cite(start, end, f"{low}-{high}", form)
-            return self._cite(start, match.end("from") + 1, match["from"], form)
-        elif (items := self._extract_items(match, form)) is not None:
-            return self._cite(start, end, items, form)
-        elif form == "escaped":
+                return self._cite(start, end, f"{low}-{high}", notation)
+            return self._cite(start, match.end("from") + 1, match["from"], notation)
+        elif (items := self._extract_items(match, notation)) is not None:
+            return self._cite(start, end, items, notation)
+        elif notation == "escaped":
             self.hidden.append((start, end))
         else:
             return start + 1
@@ -305,39 +305,39 @@ class _Scan:
         if is_mark:
             self.unparsed.append((start, end))
 
-    def _extract_items(self, match: re.Match[str], form: str) -> str | None:
+    def _extract_items(self, match: re.Match[str], notation: str) -> str | None:
         """Extract the numbers of a matched mark, as text; None if it is no citation mark.
 
         Args:
             match: match of :func:`all_forms`.
-            form: name of the group that matched: how the mark is written.
+            notation: name of the group that matched: how the mark is written.
         """
-        body = match[form]
-        if form not in _WITH_BODY:
+        body = match[notation]
+        if notation not in _WITH_BODY:
             return body
-        if form == "double" or form == "wrapped":
+        if notation == "double" or notation == "wrapped":
             inner = [read_mark_items(part) for part in INNER.findall(body)]
-            is_mark = form == "double" or is_introduction(match["before"])
+            is_mark = notation == "double" or is_introduction(match["before"])
             return ",".join(filter(None, inner)) if is_mark and all(inner) else None
-        if form == "square":
+        if notation == "square":
             body = body.translate(RAISED).partition("†")[0]
-        needs_label = form == "brace" or (form == "named" and not self.grammar.has_round)
+        needs_label = notation == "brace" or (notation == "named" and not self.grammar.has_round)
         return read_mark_items(body, needs_label=needs_label)
 
-    def _cite(self, start: int, end: int, body: str, form: str) -> int:
+    def _cite(self, start: int, end: int, body: str, notation: str) -> int:
         """Add a mark to the citations or, if in doubt, to the unread marks; return its end offset.
 
         Args:
             start: offset of the mark.
             end: offset behind it.
             body: text that lists its numbers.
-            form: how it is written (group of :func:`all_forms`).
+            notation: how it is written (group of :func:`all_forms`).
         """
         grammar, n_docs = self.grammar, self.n_docs
-        if form in _UNSURE:
-            self._cite_unsure(start, end, body, form)
+        if notation in _UNSURE:
+            self._cite_unsure(start, end, body, notation)
             return end
-        is_square = form in ("square", "to") and self.output[start] == "["
+        is_square = notation in ("square", "to") and self.output[start] == "["
         if is_square and is_subscript(self.output, start, end, find_variables(self.output)):
             self.unparsed.append((start, end))
             return end
@@ -345,31 +345,31 @@ class _Scan:
         if is_square and len(numbers) > 2 and is_scale(self.output, start, end):
             self.unparsed.append((start, end))
             return end
-        if form in _FROM_ZERO:
+        if notation in _FROM_ZERO:
             numbers = tuple(n + grammar.base for n in numbers)
         if 0 not in numbers or len(numbers) < 2 or grammar.base == 0:
             if numbers:
                 self.markers.append(Marker(start, end, numbers))
         else:
             complete = False  # `[0, 1]` is an interval where counting starts at 1
-        if not complete and form != "named":
+        if not complete and notation != "named":
             self.unparsed.append((start, end))
         return end
 
-    def _cite_unsure(self, start: int, end: int, body: str, form: str) -> None:
+    def _cite_unsure(self, start: int, end: int, body: str, notation: str) -> None:
         """Add a superscript, caret or circled number to citations or unread marks, or neither."""
         output, base = self.output, self.grammar.base
-        if form == "circled":
+        if notation == "circled":
             if end > self.circled_end and (run := CIRCLED_RUN.match(output, start)) is not None:
                 self.circled_end = run.end()
             if not is_circled_mark(output, start, self.circled_end):
                 return
             numbers: tuple[int, ...] = (ord(body) - ord("①") + 1,)
         else:
-            if form != "caret" and not is_raised_mark(output, start, end):
-                if form == "dollar":  # a power
+            if notation != "caret" and not is_raised_mark(output, start, end):
+                if notation == "dollar":  # a power
                     self.hidden.append((start, end))
-                elif form == "raised":  # only its tags are no words
+                elif notation == "raised":  # only its tags are no words
                     first = output.index(">", start) + 1
                     last = output.rindex("<", start, end)
                     self._remove(start, first, is_mark=False)

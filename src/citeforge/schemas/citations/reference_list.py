@@ -113,9 +113,9 @@ class _Line:
             or _SOURCE.search(self.text) is not None
         )
 
-    def has_letters_after(self, at: int) -> bool:
+    def has_letters_after(self, output_offset: int) -> bool:
         """Whether letters follow an offset on its line, citation marks not counted."""
-        offset = at - self.start
+        offset = output_offset - self.start
         pieces = []
         for start, end, _ in self.marks:
             if start >= offset + self.start:

@@ -156,10 +156,10 @@ class TripleGrammar:
             if citation is not None:
                 citations.append(citation)
 
-    def _read_known_fact(self, text: str, at: int, qid: str) -> tuple[Key, int] | None:
+    def _read_known_fact(self, text: str, offset: int, qid: str) -> tuple[Key, int] | None:
         """Read a fact of the shown graph at an offset: (its key, offset behind it), or None."""
         for relation, value, key in self._facts.get(qid, ()):
-            start = _behind_relation(text, at, relation)
+            start = _behind_relation(text, offset, relation)
             if start is not None and text.startswith(value, start):
                 end = start + len(value)
                 if _FACT_END.match(text, end):
@@ -176,13 +176,13 @@ class TripleGrammar:
         ]
         return facts or citations
 
-    def _read_unknown_fact(self, text: str, at: int, qid: str) -> tuple[Key | None, int] | None:
+    def _read_unknown_fact(self, text: str, offset: int, qid: str) -> tuple[Key | None, int] | None:
         """Read any ``relation: value`` at an offset: (its key, offset behind it); None if unclosed.
 
         The key is None where there is neither relation nor value.
         """
-        relation, start = self._find_known_relation(text, at) or ("", at)
-        if not relation and (unknown := _UNKNOWN_RELATION.match(text, at)) is not None:
+        relation, start = self._find_known_relation(text, offset) or ("", offset)
+        if not relation and (unknown := _UNKNOWN_RELATION.match(text, offset)) is not None:
             relation, start = unknown[1].strip(), unknown.end()
         end = self._find_end_of_value(text, start)
         if end is None:
@@ -200,15 +200,15 @@ class TripleGrammar:
         written = AnswerText(value) if facts and value else None
         return next((key for _, v, key in facts if written and written.equals(v)), None)
 
-    def _find_known_relation(self, text: str, at: int) -> tuple[str, int] | None:
+    def _find_known_relation(self, text: str, offset: int) -> tuple[str, int] | None:
         """Find the longest known relation name at an offset, and the offset of its value."""
-        ends = ((r, _behind_relation(text, at, r)) for r in self._relations)
+        ends = ((r, _behind_relation(text, offset, r)) for r in self._relations)
         return next(((relation, end) for relation, end in ends if end is not None), None)
 
-    def _find_end_of_value(self, text: str, at: int) -> int | None:
+    def _find_end_of_value(self, text: str, offset: int) -> int | None:
         """Find a value's end offset: at ``, relation:``, ``; relation:`` or a bracket; or None."""
         depth = 0
-        for end in range(at, min(len(text), at + _LONGEST_VALUE)):
+        for end in range(offset, min(len(text), offset + _LONGEST_VALUE)):
             char = text[end]
             if char == "[":
                 if depth == 0 and _CITES.match(text, end):
@@ -222,11 +222,11 @@ class TripleGrammar:
                 return end
         return None
 
-    def _relation_follows(self, text: str, at: int) -> bool:
+    def _relation_follows(self, text: str, offset: int) -> bool:
         """Whether a relation name, known or not, follows an offset and white space."""
-        at = _behind_space(text, at)
-        known = self._find_known_relation(text, at)
-        return known is not None or _UNKNOWN_FOLLOWS.match(text, at) is not None
+        offset = _behind_space(text, offset)
+        known = self._find_known_relation(text, offset)
+        return known is not None or _UNKNOWN_FOLLOWS.match(text, offset) is not None
 
 
 def squeeze(text: str) -> str:
@@ -252,14 +252,14 @@ def _normalise_with_offsets(text: str) -> tuple[str, Sequence[int]]:
     return "".join(pieces), [*offsets, len(text)]
 
 
-def _behind_space(text: str, at: int) -> int:
+def _behind_space(text: str, offset: int) -> int:
     """Return the offset after a space at an offset; the same offset if there is no space."""
-    return at + text.startswith(" ", at)
+    return offset + text.startswith(" ", offset)
 
 
-def _behind_relation(text: str, at: int, relation: str) -> int | None:
+def _behind_relation(text: str, offset: int, relation: str) -> int | None:
     """Return the offset behind ``relation:`` (in any case) if it is at an offset; else None."""
-    end = at + len(relation)
-    is_there = text[at:end].lower() == relation.lower()
+    end = offset + len(relation)
+    is_there = text[offset:end].lower() == relation.lower()
     colon = _COLON.match(text, end) if is_there else None
     return None if colon is None else colon.end()

@@ -128,16 +128,16 @@ def _is_year_at(tokens: Sequence[str | Token], index: int, least_digits: int) ->
 
 
 def read_written_date(
-    tokens: list[str | Token], separators: list[str], at: int
+    tokens: list[str | Token], separators: list[str], position: int
 ) -> tuple[Token, int] | None:
     """Read a date with a month's name: (its token, position behind it); None if there is no date.
 
     Args:
         tokens: words and numbers of a text.
         separators: text before each token.
-        at: position where the date starts.
+        position: position where the date starts.
     """
-    first, second = at, _next_date_part(tokens, separators, at + 1)
+    first, second = position, _next_date_part(tokens, separators, position + 1)
     is_day_first = _month_at(tokens, first) is None
     day_index, month_index = (first, second) if is_day_first else (second, first)
     month = _month_at(tokens, month_index)

@@ -138,24 +138,28 @@ def _find_ranges(
             yield at, end, _range_token(chain)
 
 
-def _next_of_range(tokens: Words, separators: list[str], at: int) -> tuple[Token, int] | None:
+def _next_of_range(tokens: Words, separators: list[str], position: int) -> tuple[Token, int] | None:
     """Get the number that a dash or ``to`` joins to the one before: (its token, position behind).
 
     Args:
         tokens: tokens of a text.
         separators: text before each token.
-        at: position behind the number before.
+        position: position behind the number before.
     """
-    step = 1 if tokens[at : at + 1] == ["to"] else 0
-    other = tokens[at + step] if at + step < len(tokens) else None
+    step = 1 if tokens[position : position + 1] == ["to"] else 0
+    other = tokens[position + step] if position + step < len(tokens) else None
     if not isinstance(other, Token) or not other.is_number:
         return None
     if step:
-        return (other, at + 2) if separators[at] == separators[at + 1] == " " else None
-    if separators[at] == " " and other.raw.startswith("-"):  # `1964 -1981`
+        return (
+            (other, position + 2)
+            if separators[position] == separators[position + 1] == " "
+            else None
+        )
+    if separators[position] == " " and other.raw.startswith("-"):  # `1964 -1981`
         digits = other.raw.removeprefix("-")
-        return make_token(read_values(digits), digits, is_number=True), at + 1
-    return (other, at + 1) if _RANGE.fullmatch(separators[at]) else None
+        return make_token(read_values(digits), digits, is_number=True), position + 1
+    return (other, position + 1) if _RANGE.fullmatch(separators[position]) else None
 
 
 def _range_token(chain: list[Token]) -> Token:
