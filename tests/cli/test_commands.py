@@ -216,6 +216,14 @@ def test_score_files_have_the_whole_name_of_their_submission(
     refused = inline("score", "b/llama-3.1-8b.jsonl", *args)
     assert (refused.returncode, refused.code) == (1, "output-exists")
     assert first.read_bytes() == content
+    renamed = inline("score", "llama-3.1-8b.jsonl", *args, "--name", "mine")
+    assert renamed.returncode == 0  # the same answers
+    with (tmp_path / "llama-3.1-8b.jsonl").open("a") as file:
+        file.write("\n")
+    again = inline("score", "llama-3.1-8b.jsonl", *args)
+    assert (again.returncode, again.code) == (1, "output-exists")
+    assert "(system 'mine'), not of llama-3.1-8b.jsonl (system 'random')" in again.stderr
+    assert "remove the file if you renamed the system" in again.stderr
     own = inline("score", "llama-3.1-8b.jsonl", *args[:-1], "llama-3.1-8b.jsonl")
     assert (own.returncode, own.code) == (2, "conflicting-options")
     (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")

@@ -32,7 +32,7 @@ from citeforge.reports.comparison import ComparisonReport, describe_comparison
 from citeforge.reports.pages.comparison import comparison_page
 from citeforge.reports.terminal import render_differences
 from citeforge.schemas.authorship import Design, make_cells
-from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile, Variance
+from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile, Variance
 from conftest import Inline, refused
 from conftest_pages import opened, serious_faults
 
@@ -226,6 +226,27 @@ def several(system: str, values: dict[str, list[float]], design: Design | None =
         for name, f in zip(values, files, strict=True)
     ]
     return files[0].model_copy(update={"measures": measures, "design": design})
+
+
+def test_a_measure_that_one_file_lacks_is_named() -> None:
+    both = several("a", {"M": [1.0, 0.0], "N": [1.0, 0.0], "O": [1.0, 0.0]})
+    one = several("b", {"M": [0.0, 0.0]})
+    known = NotComputed(name="O", reason="needs a judge")
+    report = describe_comparison(
+        compare_many([both, one.model_copy(update={"not_computed": [known]})])
+    )
+    assert [d.measure for d in report.differences] == ["M"]
+    assert report.cautions[:2] == [
+        "not compared: b has no N (score it with the same --measures)",
+        "not compared: b has no O (needs a judge)",
+    ]
+    chosen = describe_comparison(compare_many([both, one], measures=["M"]))
+    assert not any("not compared" in line for line in chosen.notes)
+    with refused("not-comparable", cf.InputError) as caught:
+        compare_many([several("a", {"M": [1.0]}), several("b", {"N": [1.0]})])
+    assert str(caught.value) == (
+        "a (M) and b (N) have no measure in common; score both with the same --measures"
+    )
 
 
 def test_values_that_are_no_means_say_so() -> None:

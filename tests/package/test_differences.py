@@ -1,5 +1,6 @@
 """What is reported of two packages is what was edited."""
 
+import hashlib
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -138,6 +139,24 @@ def test_another_order_is_told_from_other_passages(tmp_path: Path) -> None:
     assert "seed: 13 → 9" in changes.settings or any("seed" in s for s in changes.settings)
 
 
+def test_a_source_of_another_name_is_compared_with_the_one_that_it_replaces(tmp_path: Path) -> None:
+    passages = corpus()
+    passages["p4"]["text"] = "Something else."
+    changes = cf.compare_packages(
+        build(tmp_path, "old", corpus()), build(tmp_path, "new", passages)
+    )
+    old, new = (
+        hashlib.sha256((tmp_path / f"{name}-source" / "corpus.jsonl").read_bytes()).hexdigest()
+        for name in ("old", "new")
+    )
+    spec = f"beir:{tmp_path}/new-source"
+    assert [text for text in changes.settings if text.startswith("sources")] == [
+        f"sources.{spec}.files.corpus.jsonl: {old[:12]}… → {new[:12]}…"
+    ]
+    assert sum(text.startswith("source: beir:") for text in changes.settings) == 1
+    assert not any("nothing" in text for text in changes.settings)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["package", "twins_package", "authorship_package", "kalma_package", "hagrid_package",
@@ -190,7 +209,9 @@ def answers(path: Path, folder: Path, contexts: list[str]) -> Path:
     return write_jsonl(path, [{"submission": header}, *lines])
 
 
-def test_answers_that_are_still_valid_are_scored_on_the_new_package(tmp_path: Path) -> None:
+def test_answers_that_are_still_valid_are_scored_on_the_new_package(
+    tmp_path: Path, inline: Inline
+) -> None:
     """Of p4, which q1 is shown, the text changes: three of four queries are left."""
     old = build(tmp_path, "old", corpus())
     passages = corpus()
@@ -211,8 +232,11 @@ def test_answers_that_are_still_valid_are_scored_on_the_new_package(tmp_path: Pa
     for row in everything.values():
         row["text"] += " Changed."
     other = build(tmp_path, "other", everything)
-    with refused("no-answers"):
-        cf.compare_packages(old, other, submission=submission, kept=tmp_path / "k2.jsonl")
+    changes = cf.compare_packages(old, other, submission=submission, kept=tmp_path / "k2.jsonl")
+    assert (changes.answers[0].share, changes.kept) == (0, ())
+    ran = inline("compare", old, other, "--submission", submission, "--kept", "k2.jsonl")
+    assert (ran.returncode, ran.code) == (1, "no-answers")
+    assert "Answers to what is shown in another way" in ran.stdout  # the reasons
     assert not (tmp_path / "k2.jsonl").exists()
 
 

@@ -1,8 +1,10 @@
 """Differences between a recipe and an earlier build, and the command that repeats a build."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,8 @@ from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.flags import command_words
 from citeforge.schemas.sources import without_folders
 
-_ABSENT = object()
 _MOST_LISTED = 6
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def find_recipe(manifest: Manifest) -> Recipe | None:
@@ -73,7 +75,8 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
         old = earlier.models.get(role)
         mine = None if old is None else {k: v for k, v in old.items() if k in model}
         differences += list_differences(role, mine, json.loads(json.dumps(model)))
-    differences += list_differences("sources", _source_facts(earlier), _source_facts(draft))
+    has_other_source = any(text.startswith("source: ") for text in differences)
+    differences += _source_differences(earlier, draft, has_other_source)
     return differences
 
 
@@ -104,6 +107,27 @@ def _source_facts(manifest: Manifest) -> dict[str, Any]:
     }
 
 
+def _source_differences(
+    earlier: Manifest, draft: Manifest, has_other_source: bool
+) -> Iterator[str]:
+    """Yield ``field: old → new`` of the sources; those with other names are paired in their order.
+
+    Args:
+        earlier: manifest of the earlier build.
+        draft: manifest of the new one.
+        has_other_source: whether a difference of the options says that the source is another one.
+    """
+    old, new = _source_facts(earlier), _source_facts(draft)
+    for spec in [spec for spec in old if spec in new]:
+        yield from list_differences(f"sources.{spec}", old[spec], new[spec])
+    renamed = zip_longest((s for s in old if s not in new), (s for s in new if s not in old))
+    for one, other in renamed:
+        if not has_other_source or one is None or other is None:
+            yield f"sources: {_value_text(one)} → {_value_text(other)}"
+        if one is not None and other is not None:
+            yield from list_differences(f"sources.{other}", old[one], new[other])
+
+
 def list_differences(json_path: str, old: Any, new: Any) -> Iterator[str]:
     """Yield ``field: old → new`` of the differences between two JSON values, at any depth.
 
@@ -115,16 +139,18 @@ def list_differences(json_path: str, old: Any, new: Any) -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{json_path}.{key}" if json_path else str(key)
-            yield from list_differences(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
+            yield from list_differences(inner, old.get(key), new.get(key))
     elif old != new:
         yield f"{json_path}: {_value_text(old)} → {_value_text(new)}"
 
 
 def _value_text(value: Any) -> str:
-    """Write a JSON value in at most 60 characters; "nothing" if it is absent or null."""
-    if value is _ABSENT or value is None:
+    """Write a JSON value in at most 60 characters, a hash in 12; "nothing" if absent or null."""
+    if value is None:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if _SHA256.fullmatch(text):
+        return f"{text[:12]}…"
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

@@ -285,9 +285,15 @@ def _compare_packages(
 ) -> None:
     """Compare two packages; print or write the differences, and keep answers still valid."""
     from citeforge.library.package_changes import compare_packages
+    from citeforge.schemas.errors import InputError
 
     changes = compare_packages(old, new, submission=submission, kept=kept, out=out)
     present(changes, partial(_print_changes, changes, new, out))
+    if kept is not None and not changes.kept:
+        raise InputError(
+            f"has no answer to what {new} shows, so {kept} is not written", path=submission,
+            allowed="run the system again on the new package", code="no-answers",
+        )  # fmt: skip
 
 
 def _print_changes(changes: PackageChanges, new: Path, out: Path | None) -> None:

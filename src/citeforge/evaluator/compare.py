@@ -59,6 +59,8 @@ def _advise(parts: Iterable[str]) -> str | None:
     return "scores of one protocol, made in the same way: nothing else can be compared"
 
 
+_MOST_NAMED = 5
+"""Measures of a score file that an error names."""
 _NO_SPREAD = 1e-9
 """Points below which changes of queries are the same."""
 HEADER_OR_ANSWER = re.compile(
@@ -458,7 +460,12 @@ def _pair_scores(
             )
         pairs.append((mine, other))
     if not pairs:
-        raise InputError(
-            f"{first.system} and {second.system} have no measure in common", code="not-comparable"
+        of_first, of_second = (
+            f"{file.system} ({', '.join(m.name for m in file.measures[:_MOST_NAMED])})"
+            for file in (first, second)
         )
+        raise InputError(
+            f"{of_first} and {of_second} have no measure in common", code="not-comparable",
+            allowed="score both with the same --measures",
+        )  # fmt: skip
     return pairs

@@ -19,7 +19,7 @@ from citeforge.package.differences import (
     compare_tables,
     read_shown,
 )
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.package_changes import PackageChanges, StillAnswered, TableChanges
 from citeforge.schemas.submission import Header, SubmissionLine
 
@@ -39,8 +39,7 @@ def compare_packages(
         kept: file to write with the answers to what the new package shows, too; None for none.
 
     Raises:
-        InputError: a package or the submission is damaged, or answers another package; or no
-            answer is left to write.
+        InputError: a package or the submission is damaged, or answers another package.
         UsageError: the answers to keep are in a format of another program, or in the file to write.
     """
     shown = {
@@ -141,11 +140,10 @@ class OldAnswers:
             unchanged: queries by context set.
 
         Returns:
-            The files; none for a context set without such queries.
+            The files; none for a context set without such queries, or if no answer is left.
 
         Raises:
             UsageError: the answers are in a format of another program, or a file is their own.
-            InputError: no answer is left.
         """
         if self.submission.form != OURS:
             raise UsageError(
@@ -155,12 +153,7 @@ class OldAnswers:
             )
         left = [one for one in unchanged if one.as_shown]
         if not left:
-            raise InputError(
-                "has no answer to what the new package shows",
-                path=self.submission.path,
-                allowed="answers to it: run the system again",
-                code="no-answers",
-            )
+            return []
         if len(unchanged) == 1 or self.old.kind.facts.is_design:
             files = {out: left}
         else:

@@ -80,10 +80,13 @@ def _require_own(target: Path, submission: Path, name: str | None) -> None:
         return
     system = name or (submission.name if submission.is_dir() else system_name(submission))
     if (existing.submission, existing.system) != (submission.name, system):
+        is_renamed = existing.submission == submission.name
         raise InputError(
-            f"contains the scores of {existing.submission} ({existing.system}), not of "
-            f"{submission}",
+            f"contains the scores of {existing.submission} (system {existing.system!r}), not of "
+            f"{submission} (system {system!r})",
             path=target,
-            allowed="name another --out, rename the submission, or remove the file",
+            allowed="remove the file if you renamed the system, or name another --out"
+            if is_renamed
+            else "name another --out, rename the submission, or remove the file",
             code="output-exists",
         )

@@ -23,11 +23,12 @@ def compare_packages(
         old: a package: opened, its folder, or ``hub:ORG/NAME``.
         new: package of a later build.
         submission: answers to the old one, to find those whose context is shown unchanged.
-        kept: file to write with these answers, as answers to the new package.
+        kept: file to write with these answers, as answers to the new package; none if no answer is
+            left.
         out: file to write: ``.html``, ``.md``, ``.tex``, ``.csv`` or ``.json``.
 
     Raises:
-        InputError: a package or the submission is at fault, or no answer is left for ``kept``.
+        InputError: a package or the submission is at fault.
         UsageError: ``kept`` without a submission, or a file of an unknown format.
     """
     if kept is not None and submission is None:

@@ -28,7 +28,7 @@ def summary_tables(changes: PackageChanges, max_names: int = _MOST_NAMED) -> Ite
     if named:
         yield Table(
             ["", "change", "number", "which"],
-            [(*key, f"{len(names):,}", _list_names(names, max_names)) for *key, names in named],
+            [(*key, f"{len(names):,}", list_names(names, max_names)) for *key, names in named],
             left=4, title="Changes", keys=2,
         )  # fmt: skip
     if changes.answers:
@@ -70,10 +70,10 @@ def list_changes(changes: PackageChanges) -> Iterator[tuple[str, str, Sequence[s
 def _list_reasons(answers: StillAnswered, max_names: int) -> Iterator[Sequence[object]]:
     """Yield table rows of a context set's answers that are no longer valid, one per reason."""
     for reason, queries in answers.changed.items():
-        yield answers.context, reason, f"{len(queries):,}", _list_names(queries, max_names)
+        yield answers.context, reason, f"{len(queries):,}", list_names(queries, max_names)
 
 
-def _list_names(names: Sequence[str], max_names: int) -> str:
+def list_names(names: Sequence[str], max_names: int) -> str:
     """Write the first names of a list, and how many more there are."""
     more = len(names) - max_names
     shown = (name if name.isprintable() else printable(name) for name in names[:max_names])
