@@ -108,7 +108,7 @@ class _Checker:
         self.prompts = KeptPrompts(benchmark)
 
     def run(self, path: Path, file_format: str) -> Findings:
-        """Check a submission from its first line to its last."""
+        """Check a submission file line by line; return all errors and warnings."""
         self.places = LineIndex(path, self.benchmark)
         submission = Submission(path, self.benchmark, file_format, on_error=self._record_error)
         self.submission, self.findings.form = submission, submission.form

@@ -153,7 +153,7 @@ class Comparison:
 
 
 def load_scores(path: Path) -> ScoreFile:
-    """Read a score file.
+    """Read and validate a score file, which ``citeforge score --out`` wrote.
 
     Raises:
         InputError: the file is not a score file.

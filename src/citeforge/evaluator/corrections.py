@@ -270,16 +270,18 @@ def _judged_entries(
     }
 
 
-def _compute_by_labels(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Sample]:
+def _compute_by_labels(
+    inputs: Inputs, judged: Judged, human_labels: HumanLabels
+) -> dict[str, Sample]:
     """Compute measures with people's labels as verdicts: samples by name of the measure.
 
     Args:
         inputs: answers of the system.
         judged: measures to compute.
-        people: labels; a pair without a label counts as a failed verdict.
+        human_labels: labels; a pair without a label counts as a failed verdict.
     """
-    session = JudgeSession(LabelJudge(people))
-    tools = replace(inputs.tools, judge=session, levels=people.levels)
+    session = JudgeSession(LabelJudge(human_labels))
+    tools = replace(inputs.tools, judge=session, levels=human_labels.levels)
     measures = [m for m, *_ in judged.values() if m.reads == "passages"]
     is_hidden = inputs.benchmark.has_hidden_gold
     labelled = replace(inputs, tools=tools)
@@ -287,37 +289,38 @@ def _compute_by_labels(inputs: Inputs, judged: Judged, people: HumanLabels) -> d
     return {measure.name: sample for measure, sample in samples}
 
 
-def _label_warnings(people: HumanLabels) -> list[str]:
+def _label_warnings(human_labels: HumanLabels) -> list[str]:
     """List warnings about labels that cannot be used, or that are all the same."""
     warnings = []
-    if people.n_undecided:
+    if human_labels.n_undecided:
         warnings.append(
-            f"{people.n_undecided:,} labels decide nothing (people did not agree, or could not "
-            "tell); answers that need them are left out of the correction"
+            f"{human_labels.n_undecided:,} labels decide nothing (people did not agree, or could "
+            "not tell); answers that need them are left out of the correction"
         )
-    if people.n_duplicates:
+    if human_labels.n_duplicates:
         warnings.append(
-            f"{people.n_duplicates:,} labels repeat another one word for word; they are ignored"
+            f"{human_labels.n_duplicates:,} labels repeat another one word for word; they are "
+            "ignored"
         )
-    labels = {*people.verdicts.values(), *people.levels.values()}
-    if len(labels) == 1 and not people.contested:
+    labels = {*human_labels.verdicts.values(), *human_labels.levels.values()}
+    if len(labels) == 1 and not human_labels.contested:
         warnings.append(
             f"all labels say {labels.pop()!r}, so that the judge's errors on other statements "
             "cannot be estimated; label answers drawn at random (labels plan)"
         )
-    if people.n_unplaced:
+    if human_labels.n_unplaced:
         warnings.append(
-            f"{people.n_unplaced:,} labels are of texts that are no statement of the answer; "
+            f"{human_labels.n_unplaced:,} labels are of texts that are no statement of the answer; "
             "answers that need them are left out of the correction"
         )
     return warnings
 
 
 def _collect_units(
-    raw: Sample,
-    human: Sample,
-    unjudged: Sample,
-    people: HumanLabels,
+    by_judge: Sample,
+    by_people: Sample,
+    without_verdicts: Sample,
+    human_labels: HumanLabels,
     clusters: npt.NDArray[np.int64] | None,
 ) -> Units:
     """Collect each answer's part of a measure's sums, by judge verdicts and by people's labels.
@@ -325,18 +328,18 @@ def _collect_units(
     Labels are of the first run; for answers without labels, the mean of their runs is taken.
 
     Args:
-        raw: sample of the measure by the judge's verdicts.
-        human: by people's labels; bounds differ where a label is missing.
-        unjudged: without any verdict; bounds differ where the value needs one.
-        people: labels.
+        by_judge: sample of the measure by the judge's verdicts.
+        by_people: by people's labels; bounds differ where a label is missing.
+        without_verdicts: without any verdict; bounds differ where the value needs one.
+        human_labels: labels.
         clusters: cluster of each query, if questions repeat.
     """
-    open_ = _lacks_verdict(unjudged).any(axis=0)
-    rows = np.isin(np.arange(raw.sums.shape[1]), sorted(people.rows))
-    labelled = rows & open_ & ~_lacks_verdict(human)[0]
-    first = raw.sums[: raw.repeats].mean(axis=0)
-    judged = np.where(labelled[:, None], first, raw.sums.mean(axis=0))
-    return Units(judged, human.sums[0], labelled, np.logical_not(open_), clusters)
+    open_ = _lacks_verdict(without_verdicts).any(axis=0)
+    rows = np.isin(np.arange(by_judge.sums.shape[1]), sorted(human_labels.rows))
+    labelled = rows & open_ & ~_lacks_verdict(by_people)[0]
+    first = by_judge.sums[: by_judge.repeats].mean(axis=0)
+    judged = np.where(labelled[:, None], first, by_judge.sums.mean(axis=0))
+    return Units(judged, by_people.sums[0], labelled, np.logical_not(open_), clusters)
 
 
 def _lacks_verdict(sample: Sample) -> npt.NDArray[np.bool_]:
@@ -347,22 +350,22 @@ def _lacks_verdict(sample: Sample) -> npt.NDArray[np.bool_]:
     return differs
 
 
-def _explain_failure(units: Units, people: HumanLabels, sample: Sample) -> str:
+def _explain_failure(units: Units, human_labels: HumanLabels, sample: Sample) -> str:
     """Explain why labels cannot correct a measure; empty if they can.
 
     Args:
         units: values of all answers by judge and people.
-        people: labels.
+        human_labels: labels.
         sample: sample of the measure, which combines sums to values.
     """
     if units.verdict_free.all():
         return "no answer of it depends on a verdict"
-    rows = [row for row in people.rows if not units.verdict_free[row]]
+    rows = [row for row in human_labels.rows if not units.verdict_free[row]]
     n = int(units.labelled.sum())
     if n < _LEAST_DECIDED * len(rows):
         advice = (
-            f"people do not agree on {people.n_undecided:,} of the labels: adjudicate them"
-            if people.n_undecided
+            f"people do not agree on {human_labels.n_undecided:,} of the labels: adjudicate them"
+            if human_labels.n_undecided
             else "label every statement of an answer (and every citation, labels export --task "
             "citation-support, for precision)"
         )

@@ -77,9 +77,9 @@ class LabelJudge:
     signature = "people"
     comparable = False
 
-    def __init__(self, people: HumanLabels) -> None:
+    def __init__(self, human_labels: HumanLabels) -> None:
         """Make a judge that answers with people's labels of statements and citations."""
-        self._people = people
+        self._people = human_labels
 
     def identity(self) -> dict[str, Any]:
         """Describe this judge for manifests and signatures."""
@@ -94,7 +94,7 @@ class LabelJudge:
         keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
 
     def _decision(self, pair: Pair) -> Decision:
-        """Get the verdict that labels give to passages and statement; a failure without label."""
+        """Get the labelled verdict on a pair of passages and statement; a failure without label."""
         if pair not in self._people.verdicts:
             return JudgeFailure("no label")
         level = self._people.levels.get(pair)
@@ -157,7 +157,7 @@ def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
 
 
 def _make_pairs(item: AnswerItem, statement: CitedStatement, citation: int | None) -> list[Pair]:
-    """Pair a statement with what it cites, with titles (ALCE) and without (Attributed-IR)."""
+    """Make the judge's pairs of a statement and what it cites, with and without titles."""
     cited = statement.cited if citation is None else (citation,)
     premises = (premise(item.passages, cited, True, with_title) for with_title in (True, False))
     return [Pair(text, statement.text) for text in premises]
@@ -205,21 +205,21 @@ def _find_citation(label: Label, statement: CitedStatement) -> int | None:
     return label.citation
 
 
-def _set_verdict(people: HumanLabels, pair: Pair, levels: _Levels) -> None:
+def _set_verdict(human_labels: HumanLabels, pair: Pair, levels: _Levels) -> None:
     """Record people's verdict on a pair, unless labels of the pair contradict each other.
 
     Args:
-        people: verdicts of all pairs, to which this one is added.
+        human_labels: verdicts of all pairs, to which this one is added.
         pair: cited passages and statement.
         levels: support levels that labels give to the pair.
     """
     # Labels of a statement take precedence over those of its only citation.
     decisive = levels.statement or levels.citation
     if len(decisive) > 1:
-        people.contested.add(pair)
-        people.n_undecided += 1
+        human_labels.contested.add(pair)
+        human_labels.n_undecided += 1
     else:
-        (people.verdicts[pair],) = decisive
+        (human_labels.verdicts[pair],) = decisive
     of_citation = levels.citation or levels.statement
     if levels.is_single and len(of_citation) == 1:
-        (people.levels[pair],) = of_citation
+        (human_labels.levels[pair],) = of_citation

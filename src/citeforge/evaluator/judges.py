@@ -15,7 +15,7 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
 def values_by_layer(file: ScoreFile, entry: MeasureScore) -> Floats:
-    """Get a measure's raw values per run, repeat and query (or cluster), as a 3-d array.
+    """Get a measure's raw values as an array (runs, judge repeats, queries or clusters).
 
     Their mean is the value of the measure.
     """

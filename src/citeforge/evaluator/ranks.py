@@ -18,7 +18,7 @@ RankInterval = tuple[int, int]
 
 
 def rank_intervals(
-    columns: Sequence[Floats | None],
+    system_values: Sequence[Floats | None],
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = ALPHA,
 ) -> list[RankInterval | None]:
@@ -30,23 +30,23 @@ def rank_intervals(
     the number of systems less those that are certainly worse.
 
     Args:
-        columns: values of each system by query, higher is better, NaN where undefined; None for a
-            system without any, which has no rank.
+        system_values: values of each system by query, higher is better, NaN where undefined; None
+            for a system without any, which has no rank.
         clusters: cluster of each query, where questions repeat.
         level: probability, at most, that any of the intervals misses its rank.
     """
-    rows = [i for i, c in enumerate(columns) if c is not None and not np.isnan(c).all()]
-    intervals: list[RankInterval | None] = [None] * len(columns)
+    rows = [i for i, c in enumerate(system_values) if c is not None and not np.isnan(c).all()]
+    intervals: list[RankInterval | None] = [None] * len(system_values)
     if not rows:
         return intervals
-    better = better_for_certain([columns[i] for i in rows], clusters, level)  # type: ignore[misc]
+    better = better_for_certain([system_values[i] for i in rows], clusters, level)  # type: ignore[misc]
     for i, ranks in zip(rows, ranks_from(better), strict=True):
         intervals[i] = ranks
     return intervals
 
 
 def better_for_certain(
-    columns: Sequence[Floats],
+    system_values: Sequence[Floats],
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = ALPHA,
 ) -> npt.NDArray[np.bool_]:
@@ -55,11 +55,11 @@ def better_for_certain(
     Paired t-tests, adjusted by Holm over all pairs.
 
     Args:
-        columns: values of each system by query, higher is better, NaN where undefined.
+        system_values: values of each system by query, higher is better, NaN where undefined.
         clusters: cluster of each query, if questions repeat.
         level: most probability of any wrong decision.
     """
-    values = np.stack([np.asarray(column, np.float64) for column in columns], axis=1)
+    values = np.stack([np.asarray(column, np.float64) for column in system_values], axis=1)
     from scipy.special import stdtr
 
     t, df = _paired_t(values, clusters)

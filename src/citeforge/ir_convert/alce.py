@@ -86,20 +86,20 @@ def passage_id(doc: AlceDocument) -> str:
     return hashlib.sha256(f"{doc.title}\n{doc.text}".encode()).hexdigest()[:16]
 
 
-def read_items(path: Path, allow_blank: bool = False, name: str = "") -> list[AlceItem]:
+def read_items(path: Path, allow_blank: bool = False, list_name: str = "") -> list[AlceItem]:
     """Read the items of an ALCE JSON file: a list, or an object that contains the list.
 
     Args:
         path: JSON file.
         allow_blank: whether questions may have no text.
-        name: name of the list, if the object has several, as ALCE's demonstrations have.
+        list_name: name of the list, if the object has several, as ALCE's demonstrations have.
 
     Raises:
         InputError: not JSON, another layout, several lists of which none is named, or an item with
             a wrong field.
     """
     raw = parse_json(read_all(path), path)
-    rows = raw if isinstance(raw, list) else _find_items(raw, path, name)
+    rows = raw if isinstance(raw, list) else _find_items(raw, path, list_name)
     items: list[AlceItem] = []
     numbers: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
@@ -125,13 +125,13 @@ def read_items(path: Path, allow_blank: bool = False, name: str = "") -> list[Al
     return items
 
 
-def _find_items(content: Any, path: Path, name: str) -> list[Any]:
+def _find_items(content: Any, path: Path, list_name: str) -> list[Any]:
     """Find the list of items in a JSON object.
 
     Args:
         content: decoded JSON of a file.
         path: the file, for messages.
-        name: name of the list; empty for ``data``.
+        list_name: name of the list; empty for ``data``.
 
     Raises:
         InputError: it has no list, or several of which none is named.
@@ -142,8 +142,8 @@ def _find_items(content: Any, path: Path, name: str) -> list[Any]:
         for k, v in members.items()
         if isinstance(v, list) and v and all(isinstance(x, dict) and "question" in x for x in v)
     }
-    if "data" in lists or name in lists:
-        return lists[name] if name in lists else lists["data"]
+    if "data" in lists or list_name in lists:
+        return lists[list_name] if list_name in lists else lists["data"]
     if lists:
         raise InputError(
             f"contains the lists {', '.join(lists)}, and none is called data",

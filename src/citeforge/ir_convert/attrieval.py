@@ -116,7 +116,7 @@ class AttrievalSource(JudgedSource):
     """
 
     def __init__(self, argument: str, split: str | None, options: ReadOptions) -> None:
-        """Read all rows of a file or folder.
+        """Read all rows of AttriEval's folder, or of rows in JSON Lines, at ``argument``.
 
         Args:
             argument: path of it.

@@ -97,7 +97,7 @@ class JudgedSource(Source):
         self.query_file: Path | str | None = None
 
     def queries(self) -> pa.Table:
-        """Return the wanted queries; unknown or blank ones are errors unless they are skipped."""
+        """Return the judged queries (or all); unknown or blank ones are errors unless skipped."""
         judged = {query for query, _ in self.judged.scores}
         if self.options.keeps_unjudged:
             judged |= self.query_rows.keys()

@@ -34,7 +34,7 @@ class KalmaItem:
 
     @property
     def n_empty(self) -> int:
-        """Number of blank values in the entry."""
+        """Number of blank relation values in the graphs of the entry."""
         return sum(map(len, self.empty.values()))
 
 
@@ -53,7 +53,7 @@ class GoldFact(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 def read_entries(path: Path) -> list[KalmaItem]:
-    """Read all entries of a published file.
+    """Read all questions, with their graphs, from a published file in BioKaLMA's layout.
 
     Raises:
         InputError: the file has another layout; names the entry.
@@ -95,7 +95,7 @@ def _read_rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any
 
 
 def _make_item(path: Path, number: int, question: str, contents: list[dict[str, str]]) -> KalmaItem:
-    """Make an item from an entry of a published file.
+    """Make an item (question, graphs) from an entry of a file in BioKaLMA's layout.
 
     Args:
         path: the file, for messages.

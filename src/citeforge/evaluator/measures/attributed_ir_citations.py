@@ -169,10 +169,10 @@ def _require_citations(answers: Answers) -> None:
         raise CannotError("needs gold answers with citations", code="no-gold")
 
 
-def _overlap(cited: set[str], generated: set[str], n_wrong: int) -> Overlap:
-    """Compare the passages that a gold answer cites with those of an answer."""
-    size, shared = len(generated) + n_wrong, len(cited & generated)
-    return Overlap(shared / size if size else 0.0, shared / len(cited) if cited else 0.0)
+def _overlap(gold_cited: set[str], answer_cited: set[str], n_wrong: int) -> Overlap:
+    """Compute precision and recall of an answer's cited passages against a gold answer's."""
+    size, shared = len(answer_cited) + n_wrong, len(gold_cited & answer_cited)
+    return Overlap(shared / size if size else 0.0, shared / len(gold_cited) if gold_cited else 0.0)
 
 
 _overlap_quality = partial(

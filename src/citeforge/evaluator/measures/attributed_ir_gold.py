@@ -32,7 +32,7 @@ _PARTS = {"P": "precision", "R": "recall", "F": "F"}
 
 
 def gold_answers(inputs: Answers, single: bool) -> Iterator[tuple[Answer, list[str]]]:
-    """Yield (answer, gold texts without citation marks) of queries that have gold answers.
+    """Yield (answer, gold texts without marks) of queries with gold; one text if ``single``.
 
     Args:
         inputs: the answers.

@@ -166,9 +166,9 @@ class BetweenCells:
             raise CannotError(f"needs the cell {' and '.join(absent)}", code="missing-field")
         return [self.cells.scores(context, column) for context in contexts]
 
-    def name_test_group(self, table: str) -> str:
+    def name_test_group(self, group_name: str) -> str:
         """Name the group of tests whose p-values are adjusted together; placebos have their own."""
-        return f"{table} of the placebo" if self.pair.first.labels == PLACEBO else table
+        return f"{group_name} of the placebo" if self.pair.first.labels == PLACEBO else group_name
 
 
 _PAPER = "Abolghasemi et al. 2025, section 3.3"
@@ -183,19 +183,19 @@ the one with none, or cells of two labellings."""
 
 
 def design_results(cells: Cells, measures: Sequence[Measure]) -> Results:
-    """Compute the measures of every cell, then the differences between cells (CAS, CAB)."""
+    """Compute measures of all experimental conditions (cells), then differences between them."""
     computed: list[tuple[Measure, Sample]] = []
     missing: dict[tuple[str, str], None] = {}
 
     def add(
-        group: Group, cell_answers: InCell | BetweenCells, place: str, name_ending: str
+        group: Group, cell_answers: InCell | BetweenCells, cell_label: str, name_ending: str
     ) -> None:
         """Compute measures of one or two conditions; add their samples, or reasons for none.
 
         Args:
             group: group of measures.
             cell_answers: answers to the cell or cells.
-            place: name of the cell or pair, which samples carry.
+            cell_label: name of the cell or pair, which samples carry.
             name_ending: ending of a measure's name in the list of those not computed.
         """
         for measure in measures:
@@ -206,7 +206,7 @@ def design_results(cells: Cells, measures: Sequence[Measure]) -> Results:
                     missing[f"{measure.name}{name_ending}", str(error)] = None
                 else:
                     samples = [result] if isinstance(result, Sample) else result
-                    computed.extend((measure, replace(one, place=place)) for one in samples)
+                    computed.extend((measure, replace(one, place=cell_label)) for one in samples)
 
     for cell in (c.context for c in cells.design.cells):
         if cell in cells.columns:
@@ -310,14 +310,14 @@ def compute_bias(compared: BetweenCells, column: Column) -> Sample:
     return _tested_mean(compared.pair.omega * (first - second), compared.name_test_group("CAB"))
 
 
-def _tested_mean(changes: Floats, table: str) -> Sample:
+def _tested_mean(changes: Floats, test_group: str) -> Sample:
     """Average differences over queries, with the p-value of a paired t-test against 0."""
     p = paired_t(changes[:, ~np.isnan(changes).any(axis=0)].mean(axis=0))
-    return replace(mean_sample(changes), p_t=p, table=table)
+    return replace(mean_sample(changes), p_t=p, table=test_group)
 
 
 def _placebo_cell(design: Design, cell: Cell) -> Cell | None:
-    """Find the cell that differs from a cell only by its placebo labels; None if there is none."""
+    """Find the placebo counterpart of an experimental condition (cell); None if there is none."""
     place = PLACEBO, cell.origins, cell.mode
     alike = (c for c in design.cells if (c.labels, c.origins, c.mode) == place)
     return None if cell.labels == PLACEBO else next(alike, None)

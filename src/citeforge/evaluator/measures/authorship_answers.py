@@ -269,7 +269,7 @@ class CellScores:
 
     @cached_property
     def columns(self) -> CellColumns:
-        """Scores of all answers in this cell, one array (runs, queries) for each score."""
+        """Scores of all answers in this experimental condition, one array (runs, queries) each."""
         return CellColumns(*self._kept.arrays())
 
 

@@ -93,7 +93,7 @@ class Share:
 
     @property
     def value(self) -> float:
-        """Hits ÷ total of one answer; NaN without a total."""
+        """Hits ÷ total of one answer; ``empty``, which is NaN by default, without a total."""
         return self.hits / self.total if self.total else self.empty
 
 
@@ -192,7 +192,7 @@ PAPER = "Li et al. 2024 (KaLMA), section 4"
 
 @per_submission("kalma", reads="triples", source=PAPER)
 def cited(inputs: KalmaInputs) -> CitedCounts:
-    """Count the citations of each answer."""
+    """Count each answer's citations of triples: all, correct and precise ones."""
     return CitedCounts({(run, r.row): strict_counts(r) for run, r in inputs.items()}, inputs)
 
 
@@ -222,7 +222,7 @@ class Quotient:
     of_gold: bool = False
 
     def sums(self, cited: CitedCounts) -> Floats:
-        """Compute (hits, total) of the quotient for each answer, shape (runs, queries, 2).
+        """Get each answer's (hits, total) of this correctness, precision or recall.
 
         Raises:
             CannotError: the benchmark has no minimum knowledge sets, and it needs them.
@@ -233,7 +233,7 @@ class Quotient:
         return sums
 
     def values(self, cited: CitedCounts) -> Floats:
-        """Compute the quotient (hits ÷ total) of every answer, shape (runs, queries)."""
+        """Compute each answer's correctness, precision or recall, shape (runs, queries)."""
         self.sums(cited)  # says first what is missing
         return cited.mean(lambda counts: self.share(counts).value).per_query
 
@@ -242,7 +242,7 @@ class Quotient:
         return micro_sample(self.sums(cited), is_always_defined=not self.of_gold)
 
     def macro(self, cited: CitedCounts) -> Sample:
-        """Make the sample of the macro average: quotients of answers, averaged."""
+        """Make the sample of the macro average: the mean of each answer's hits ÷ total."""
         return mean_sample(self.values(cited))
 
 

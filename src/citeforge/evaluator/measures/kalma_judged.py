@@ -61,7 +61,7 @@ def aligned(inputs: KalmaInputs) -> dict[AnswerKey, AlignedCitations]:
 
 @aligned.reference
 def reference_aligned(inputs: KalmaInputs) -> dict[AnswerKey, AlignedCitations]:
-    """Ask the judge about citations as KaLMA's code does: only for the first answers."""
+    """Ask the judge about citations as KaLMA's code does: only for the first 400 answers."""
     rows = {
         (run, r.row): _cited_texts(inputs, r)
         for run, readings in enumerate(inputs.runs)

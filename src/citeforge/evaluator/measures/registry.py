@@ -116,7 +116,7 @@ def _parse_with_cutoff(name: str) -> Measure | None:
 
 
 def measures() -> ByName:
-    """Map all measures by name, in declared order; those of rankings at their listed cutoffs."""
+    """Map names to all measures, in order of declaration; P@k and the like at listed cutoffs."""
     return dict(_collect_measures(plugins.list_entries("measures")))
 
 

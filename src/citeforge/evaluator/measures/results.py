@@ -218,7 +218,7 @@ def _fix_denominator(measure: Measure, sample: Sample) -> Sample:
 
 
 def _require_values(samples: Iterable[Sample]) -> None:
-    """Raise an error if a sample has no value.
+    """Raise an error if no query defines a measure's value in some run.
 
     Raises:
         CannotError: no query defines it, or none of one of the runs.

@@ -30,7 +30,7 @@ def count_text_words(text: str) -> int:
 
 
 def length_option(tools: "ScoringTools", protocol: str) -> str | None:
-    """Name how words are counted, for signatures of ``strict``."""
+    """Name how words are counted, for score signatures; None under ``reference``."""
     return None if protocol == "reference" else "words space+char"
 
 

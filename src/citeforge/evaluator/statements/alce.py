@@ -63,5 +63,5 @@ def read_alce_text(output: str, item: AnswerItem, inputs: Inputs) -> list[CitedS
 
 
 def alce_text(item: AnswerItem) -> str:
-    """Get an answer's text as ALCE's measures by words (such as ROUGE) read it."""
+    """Get an answer's text as ALCE's word-based measures (such as ROUGE) read it."""
     return reference_clean(reference_output(item.output))

@@ -20,7 +20,7 @@ AnswerStatements = list[tuple[AnswerKey, AnswerItem, list[CitedStatement]]]
 
 
 def statements_of(inputs: Inputs, evaluator: Evaluator) -> AnswerStatements:
-    """List every answer with its statements, which are read once for all measures.
+    """List every answer with its statements by an evaluator's rules, read once for all measures.
 
     Args:
         inputs: the answers.
@@ -38,7 +38,7 @@ def statements_of(inputs: Inputs, evaluator: Evaluator) -> AnswerStatements:
 
 
 def text_of(item: AnswerItem, inputs: Inputs, evaluator: Evaluator) -> str:
-    """Get the text of an answer without citation marks.
+    """Get the text of an answer without citation marks, by an evaluator's rules.
 
     Args:
         item: the answer.
@@ -71,7 +71,7 @@ def _read_all_as_attributed_ir(inputs: Inputs) -> AnswerStatements:
 
 
 def _read_all(
-    inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[CitedStatement]]
+    inputs: Inputs, read_statements: Callable[[AnswerItem, Inputs], list[CitedStatement]]
 ) -> AnswerStatements:
-    """Read the statements of all answers."""
-    return [((run, item.row), item, read(item, inputs)) for run, item in inputs.items()]
+    """Read the statements of all answers by a function of one answer."""
+    return [((run, item.row), item, read_statements(item, inputs)) for run, item in inputs.items()]

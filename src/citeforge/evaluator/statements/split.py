@@ -108,7 +108,7 @@ class _Cut:
     places: list[int] = field(default_factory=list)
 
     def spans(self, start: int, end: int) -> tuple[Span, ...]:
-        """Map the characters [start, end) of the text back to spans of the output."""
+        """Map characters [start, end) of the text without marks back to spans of the output."""
         spans: list[Span] = []
         for at in self.origins[start:end]:
             if spans and spans[-1][1] == at:
@@ -118,7 +118,7 @@ class _Cut:
         return tuple(spans)
 
     def raw_line_start(self, start: int) -> int:
-        """Find where a line of the text starts in the output, marks that open it included."""
+        """Get the offset in the output of a line's start, including marks that open the line."""
         while start and self.origins[start - 1] < 0:
             start -= 1
         return self.origins[start - 1] + 1 if start else 0

@@ -108,15 +108,15 @@ class Benchmark(Package):
         halves = read_public_halves(self.folder) if SECRET in manifest.files else ()
         return (manifest.benchmark_hash, manifest.answer_hash, *self.also_known, *halves)
 
-    def require_hash(self, named: object, path: Path, line: int) -> None:
+    def require_hash(self, named_hash: object, path: Path, line: int) -> None:
         """Raise an error if answers name the hash of another build of the benchmark; None is fine.
 
         Raises:
             InputError: the hash named is none of :attr:`known_hashes`.
         """
-        if named is not None and named not in self.known_hashes:
+        if named_hash is not None and named_hash not in self.known_hashes:
             raise InputError(
-                f"answers another build of this benchmark (hash {short_hash(named)}, expected "
+                f"answers another build of this benchmark (hash {short_hash(named_hash)}, expected "
                 f"{short_hash(self.manifest.answer_hash)})",
                 path=path, line=line, field="benchmark_hash",
                 allowed="score it with the benchmark that it was made for", code="wrong-benchmark",

@@ -41,15 +41,15 @@ class CitationRange:
             inside, outside, _ = grammar.cited(answer.output, n_shown)
             self.add((position + 1 for position in inside), outside, n_shown)
 
-    def add(self, inside: Iterable[int], n_beyond: int, n_shown: int) -> None:
+    def add(self, cited_positions: Iterable[int], n_beyond: int, n_shown: int) -> None:
         """Count an answer by the positions it cites, and by its citations of passages not shown.
 
         Args:
-            inside: 1-based positions of the distinct passages cited.
+            cited_positions: 1-based positions of the distinct passages cited.
             n_beyond: distinct citations of what was not shown.
             n_shown: number of passages shown; 0 where positions mean nothing.
         """
-        cited = set(inside)
+        cited = set(cited_positions)
         if not cited and not n_beyond:
             return
         self._n_citing += 1

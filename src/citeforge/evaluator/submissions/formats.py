@@ -199,7 +199,7 @@ class Format(Row):
         return Origin(read_header(path) or {} if not path.is_dir() else {})
 
     def claims(self, path: Path) -> Claims:
-        """Yield the hashes of benchmarks that each answer of a file names.
+        """Yield (line, benchmark hashes that it names) for each answer of a file.
 
         Raises:
             InputError: the file cannot be read.
@@ -233,7 +233,7 @@ class AlceFormat(Format):
         return read_alce(path, benchmark)
 
     def claims(self, path: Path) -> Claims:
-        """Yield the hashes that the items of one JSON document name."""
+        """Yield (number, benchmark hashes that it names) for each item of a JSON document."""
         from citeforge.evaluator.submissions.origin import claims_in_document
 
         return claims_in_document(path)
@@ -243,7 +243,7 @@ class CsvFormat(Format):
     """Tables, whose rows name the benchmark in a column."""
 
     def claims(self, path: Path) -> Claims:
-        """Yield the hashes that the rows of a CSV file name."""
+        """Yield (line, benchmark hashes that it names) for each row of a CSV file."""
         from citeforge.evaluator.submissions.origin import claims_in_csv
 
         return claims_in_csv(path)
@@ -269,7 +269,7 @@ class AttrievalFormat(Format):
         return read_attrieval(path, benchmark)
 
     def claims(self, path: Path) -> Claims:
-        """Yield the hashes that the rows of saved data sets name."""
+        """Yield (number, benchmark hashes that it names) for each row of saved data sets."""
         from citeforge.evaluator.submissions.paper_files import claims_in_saved
 
         return claims_in_saved(path)

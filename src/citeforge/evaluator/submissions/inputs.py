@@ -61,7 +61,7 @@ class SharedResults(ABC):
         return {}
 
     def limited_to(self, needs: Collection[Need]) -> Self:
-        """Copy the answers with those tools alone that a measure declares; results are shared."""
+        """Copy the answers with only the tools that a measure declares; share stored results."""
         limited = copy(self)
         limited.tools = self.tools.limited_to(needs)
         limited._results = self._results
@@ -147,7 +147,7 @@ class Inputs(SharedResults):
 
     @property
     def query_ids(self) -> list[str]:
-        """Id of each query, by its row."""
+        """Ids of the benchmark's queries, in order."""
         return self.benchmark.query_ids
 
     @property

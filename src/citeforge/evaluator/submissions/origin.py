@@ -78,7 +78,7 @@ def hashes_in_json(content: bytes) -> list[object]:
 
 
 def claims_in_lines(path: Path) -> Claims:
-    """Yield the benchmark hashes in each line of a JSON Lines file but its header.
+    """Yield (line number, benchmark hashes in it) of a JSON Lines file, without its header.
 
     Raises:
         InputError: the file cannot be read.
@@ -89,7 +89,7 @@ def claims_in_lines(path: Path) -> Claims:
 
 
 def claims_in_csv(path: Path) -> Claims:
-    """Yield the benchmark hash of each row of a CSV file, in the column ``benchmark_hash``.
+    """Yield (line, benchmark hashes) of each CSV row, from its column ``benchmark_hash``.
 
     Raises:
         InputError: the file cannot be read.
@@ -99,7 +99,7 @@ def claims_in_csv(path: Path) -> Claims:
 
 
 def claims_in_document(path: Path) -> Claims:
-    """Yield the benchmark hashes of each item in a JSON document, with those of the whole.
+    """Yield (number, benchmark hashes) of each item in a JSON document, with the document's.
 
     Raises:
         InputError: the file cannot be read.

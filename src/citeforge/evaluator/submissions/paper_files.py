@@ -138,7 +138,7 @@ class _SavedHash(msgspec.Struct):
 
 
 def claims_in_saved(path: Path) -> Claims:
-    """Yield the hash in the column ``benchmark_hash`` of each row of saved data sets.
+    """Yield (number, benchmark hashes) of each row of saved data sets (``benchmark_hash``).
 
     Raises:
         InputError: the folder cannot be read.

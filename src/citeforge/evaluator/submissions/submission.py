@@ -205,7 +205,7 @@ class Submission:
         return [*findings, *([self._unknown_build_warning()] if self.is_anonymous else [])]
 
     def _unknown_build_warning(self) -> Finding:
-        """Warn that the build is unknown, and tell how the file would name it."""
+        """Make a warning that the benchmark's build is unknown, and how a file can name it."""
         name, own = self.header.get("benchmark"), self.benchmark.manifest
         other = "" if name in (None, own.name) else f" (the header says benchmark {name!r})"
         try:
@@ -250,7 +250,7 @@ class Submission:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names by which files about several systems may refer to this one: its own, its file's."""
+        """Names by which files of labels may refer to the system: its own, and its file's."""
         stem = self.path.name.removesuffix(".gz").rpartition(".")[0]
         return tuple(dict.fromkeys(n for n in (self.system, self.path.name, stem) if n))
 
@@ -467,7 +467,7 @@ class Submission:
             yield line, answer if self._is_raw else unwrapped
 
     def _require_size(self, line: int, answer: SubmissionLine) -> None:
-        """Refuse an answer that is larger than a line may be, also where files have no lines.
+        """Refuse an answer above the size limit of lines, also in formats without lines.
 
         Raises:
             InputError: says its size.
