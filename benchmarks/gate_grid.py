@@ -162,7 +162,7 @@ def corrected_passes(
                 labelled=labelled.tolist(),
             )  # fmt: skip
             sides.append(entry)
-        found = corrected_difference(*sides, largest=100.0)
+        found = corrected_difference(*sides, largest_change=100.0)
         # Without a difference among the labels the raw values decide.
         low = (
             paired_change(*sides, parse("CiteP").range).interval[0] if found is None else found.low
