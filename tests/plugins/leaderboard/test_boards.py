@@ -22,6 +22,7 @@ from conftest_pages import expect, opened, serious_faults
 
 LONG = "an-organisation/" + "a-very-long-name-of-a-system-" * 8
 RTL = "نظام الاستشهاد 7B"
+TEAMS = ("Team 0", "Team 1", "Team 2", "Department of Cited Texts, " * 3)
 NAMES = (EVIL, LONG, RTL, *(f"team-{i % 4}/sys{i:02d}" for i in range(49)))
 
 
@@ -70,7 +71,7 @@ def root(package: Path, people: Path, tmp_path_factory: pytest.TempPathFactory) 
         ("people", people, 4),
     ):
         files = [
-            made(folder, n, 0.8 - i / 100, rng, organisation=f"Team {i % 4}", cost=1.0 + i,
+            made(folder, n, 0.8 - i / 100, rng, organisation=TEAMS[i % 4], cost=1.0 + i,
                  model="<b>m</b>-7B" if i == 1 else f"m-{i % 2}")
             for i, n in enumerate(NAMES[:size])
         ]  # fmt: skip
@@ -152,6 +153,23 @@ def test_sorting_by_a_benchmark_and_the_way_there_and_back(root: Path, browser: 
     page.get_by_role("link", name="All benchmarks").click()
     page.wait_for_url("**/site/index.html")
     assert page.problems == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_organisations_and_titles_fit(root: Path, browser: Any, width: int) -> None:
+    page = opened(browser, root / "site" / "index.html", viewport={"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # The label of a choice, and the head of a column, break between words alone.
+    label = page.locator("label").filter(has_text="organisation").first
+    one_line = page.evaluate("parseFloat(getComputedStyle(document.body).lineHeight)")
+    text = label.evaluate(
+        "e => { const r = document.createRange(); r.selectNode(e.firstChild);"
+        " return r.getBoundingClientRect().height }"
+    )
+    assert text <= 1.5 * one_line
+    cell = page.locator("td.said", has_text="Department").first
+    assert cell.evaluate("e => getComputedStyle(e).whiteSpace") == "normal"
+    assert cell.bounding_box()["width"] <= 300
 
 
 def test_hostile_names_phone_and_keyboard(root: Path, browser: Any) -> None:

@@ -10,9 +10,11 @@ import pyarrow as pa
 import citeforge as cf
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.pages import TEMPLATES, environment
+from citeforge.plugins.leaderboard.views import make_views
 from citeforge.reports.pages.query_pages import query_pages
 from conftest import EXAMPLES
 from conftest_pages import expect, opened
+from conftest_plots import answer, scored
 
 
 def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
@@ -133,6 +135,25 @@ def test_a_query_page_shows_its_metadata(package: Path, tmp_path: Path) -> None:
     assert [p.fields for p in pages[:3]] == [{"kind": "<b>place</b>"}, {"kind": "moon"}, {}]
     template = environment().get_template("query.html.j2")
     site = {"title": "t", "others": [], "answers": False, "benchmark": "b", "version": "1",
-            "hash": "h"}  # fmt: skip
+            "hash": "h", "public_hash": "h"}  # fmt: skip
     text = template.render(site=site, page=pages[0], scores=[], before=None, after=None)
     assert "<dt><bdi>kind</bdi></dt><dd><bdi>&lt;b&gt;place&lt;/b&gt;</bdi></dd>" in text
+
+
+def test_missing_answers_are_marked_where_queries_are_listed() -> None:
+    """A missing answer has the worst value, as a wrong one has."""
+    values = {"CiteF1": [0.0, 0.0, 0.5, 1.0]}
+    whole = scored("whole", values)
+    lacks = scored("lacks", values)
+    lacks.counts.n_missing = 1
+    answers = [answer(f"q{i}", [[0]], 0) for i in range(4)]
+    answers[0] = answers[0].model_copy(update={"is_missing": True})
+    detailed = lacks.model_copy(update={"system": "detailed", "answers": answers})
+    (view,) = make_views([whole, lacks, detailed])
+    gaps = {s.system: s.gap for s in view.query_scores()["q0"]}
+    assert gaps == {"whole": "", "lacks": "1 answer missing", "detailed": "missing"}
+    assert {s.gap for s in view.query_scores()["q1"]} == {"", "1 answer missing"}
+    names = [file.system for file in view.files]
+    hardest = view.list_hardest_queries(names.index("detailed"), [f"q{i}" for i in range(4)])
+    # One whose value is the best possible is not hard.
+    assert hardest == [("q0", 0.0, True), ("q1", 0.0, False), ("q2", 50.0, False)]

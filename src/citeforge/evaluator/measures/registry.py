@@ -4,6 +4,7 @@ A module of this folder, or of a plugin, declares measures by a tuple ``MEASURES
 of a plugin leads to such a module, to a package of them, or to one measure.
 """
 
+import math
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -172,6 +173,15 @@ def direction(name: str) -> bool | None:
     """
     measure = find_measure(name.split("[")[0])
     return True if measure is None else measure.higher_is_better
+
+
+def best_value(name: str) -> float | None:
+    """Get the best possible raw value of a measure; None if it has no bound or no direction."""
+    measure = find_measure(name.split("[")[0])
+    if measure is None or measure.higher_is_better is None:
+        return None
+    best = measure.high if measure.higher_is_better else measure.low
+    return best if best is not None and math.isfinite(best) else None
 
 
 def declaration_order(name: str) -> tuple[int, int]:

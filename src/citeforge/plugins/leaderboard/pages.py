@@ -33,6 +33,7 @@ from citeforge.reports.notes import (
     RANKS_NOTE,
     SLICES_NOTE,
     caution_lines,
+    missing_text,
     rounding_lines,
 )
 from citeforge.reports.pages.explorer import make_explorer
@@ -108,7 +109,8 @@ def write_pages(
     site: dict[str, Any] = {
         "title": title or package.name,
         "benchmark": package.name,
-        "hash": package.hash,
+        "hash": package.manifest.answer_hash,
+        "public_hash": package.hash,
         "version": package.manifest.version,
         "kind": package.kind.name,
         "others": others,
@@ -198,8 +200,10 @@ def _write_system_pages(
             text = template.render(
                 site=site, file=file, view=view, report=report, about=list_facts(file),
                 hardest=[
-                    (names[query], query, v) for query, v in view.list_hardest_queries(at, names)
+                    (names[query], query, v, is_missing)
+                    for query, v, is_missing in view.list_hardest_queries(at, names)
                 ],
+                missing=missing_text(file),
                 cautions=[*caution_lines([file]), *report.line_notes],
                 counts=counts_table([file], verbose=True), slices_note=SLICES_NOTE,
             )  # fmt: skip

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from citeforge.evaluator.lines import Lines
-from citeforge.evaluator.measures.registry import declaration_order, direction
+from citeforge.evaluator.measures.registry import best_value, declaration_order, direction
 from citeforge.evaluator.rows import controls_last, count_systems, main_measure
 from citeforge.reports.model import ScoreReport, ScoreRow
+from citeforge.reports.notes import missing_text
 from citeforge.schemas.file_names import portable_name
 from citeforge.schemas.scores import ScoreFile
 
@@ -27,6 +28,8 @@ class QueryScore:
         slug: file name of the system's page.
         measure: name of the measure.
         value: value on the measure's scale.
+        gap: note that the answer is missing, or, where the score file has no answers, how many
+            are; empty without missing answers.
     """
 
     view: str
@@ -34,6 +37,7 @@ class QueryScore:
     slug: str
     measure: str
     value: float
+    gap: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,24 +68,31 @@ class View:
 
     def list_hardest_queries(
         self, position: int, queries: Collection[str]
-    ) -> list[tuple[str, float]]:
-        """List the 20 worst queries of a system by a ranking's main measure: (query id, value).
+    ) -> list[tuple[str, float, bool]]:
+        """List the 20 worst queries of a system by a ranking's main measure.
+
+        Queries with the best possible value are left out.
 
         Args:
             position: position of the system.
             queries: ids of the queries that may be listed.
+
+        Returns:
+            (query id, value, whether its answer is known to be missing) of each.
         """
         file = self.files[position]
         score = next((m for m in file.measures if m.name == self.main), None)
         if score is None:
             return []
+        best = best_value(self.main)
         values = [
             (v * score.scale, query)
             for query, v in zip(file.query_ids, score.per_query, strict=True)
-            if v is not None and query in queries
+            if v is not None and v != best and query in queries
         ]
         values.sort(reverse=direction(self.main) is False)
-        return [(query, value) for value, query in values[:_MOST_HARD]]
+        absent = _missing_queries(file)
+        return [(query, value, query in absent) for value, query in values[:_MOST_HARD]]
 
     def _rank_systems(self) -> list[tuple[int, ScoreRow]]:
         """Rank systems by the main measure, controls last: (position, score and rank) of each.
@@ -100,17 +111,30 @@ class View:
     def query_scores(self) -> dict[str, list[QueryScore]]:
         """Map each query to the systems' scores on it, best systems first."""
         best = self._rank_systems()
+        absent = {at: _missing_queries(self.files[at]) for at, _ in best}
+
+        def describe_gap(at: int, query: str) -> str:
+            """Note that a system's answer is missing, or how many are if not known which."""
+            if self.files[at].answers:
+                return "missing" if query in absent[at] else ""
+            return missing_text(self.files[at])
+
         return {
             query: [
                 QueryScore(
                     self.title, self.files[at].system, self.slugs[at], self.main,
-                    value * row.score.scale,
+                    value * row.score.scale, describe_gap(at, query),
                 )
                 for at, row in best
                 if (value := row.score.per_query[n]) is not None
             ]
             for n, query in enumerate(self.files[0].query_ids)
         }  # fmt: skip
+
+
+def _missing_queries(file: ScoreFile) -> set[str]:
+    """Collect the queries whose answer is missing; none of a file without answers (--details)."""
+    return {answer.query_id for answer in file.answers if answer.is_missing}
 
 
 def slug(text: str, used_slugs: set[str]) -> str:

@@ -62,7 +62,7 @@ function line(i, boards) {
   return make("tr", means ? {} : { class: "control" }, make("td", {}, means ? String(data.k[i]) : "–"),
     make("th", { scope: "row", class: "left system" }, name, ...(means ? [] : [make("small", {}, "control, not ranked")])),
     ...own, make("td", {}, data.n[i] ? `${data.n[i]} of ${data.b.length}` : "0"),
-    ...data.a[i].map(text => make("td", { class: "left", dir: "auto" }, text)));
+    ...data.a[i].map(text => make("td", { class: "left said", dir: "auto" }, text)));
 }
 
 function draw() {
