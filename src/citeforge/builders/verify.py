@@ -60,7 +60,7 @@ def verify(folder: Path) -> list[Problem]:
             problems.append(Problem(ascii(name)[1:-1], "is not in the manifest", "foreign-file"))
     if problems:
         return problems
-    package = Package(folder, manifest, whole=False)
+    package = Package(folder, manifest, check_tables=False)
     return list(_wrong_schemas(package)) or [
         Problem(*problem) for problem in package.kind.check_consistency(package)
     ]

@@ -124,7 +124,7 @@ class TooLongError(Exception):
 
 
 def require_address(url: str) -> None:
-    """Refuse a text that is not a URL, or that has a user name, a password or a key.
+    """Refuse an endpoint's URL that is malformed, or has a user name, password or key.
 
     Raises:
         InputError: refused; the message repeats no secret.
@@ -184,7 +184,7 @@ class EndpointEngine:
         self._is_compared = store is None
 
     def identity(self) -> dict[str, Any]:
-        """Describe the engine for manifests, by the endpoint's address."""
+        """Describe the SPARQL engine for manifests, by its endpoint's address."""
         return {"name": "sparql", "endpoint": self.url}
 
     @property

@@ -57,7 +57,7 @@ def noun_form(label: str, label_form: str) -> str | None:
 
 
 def with_article(name: str, may_be_title: bool = False) -> str:
-    """Add "the" to a name that needs it: ``the Greek War of Independence``, ``Lord Byron``.
+    """Add "the" to a name that needs it (``the Greek War of …``, but ``Lord Byron``).
 
     Args:
         name: the name.

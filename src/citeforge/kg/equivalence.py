@@ -56,15 +56,15 @@ class Equivalence:
         inverses = (i for r in self.related(relation) for i in self._inverse.get(r, ()))
         return {other for i in inverses for other in self.related(i)}
 
-    def same(self, one: Triple, other: Triple) -> bool:
+    def same(self, first: Triple, second: Triple) -> bool:
         """Whether two triples state the same fact."""
-        if one.key.compared == other.key.compared:
+        if first.key.compared == second.key.compared:
             return True
-        if one.qid == other.qid:
-            is_related = relation_key(other.relation) in self.related(one.relation)
-            return is_related and _have_same_value(one, other)
-        is_mirrored = _leads_to(one, other) and _leads_to(other, one)
-        return is_mirrored and relation_key(other.relation) in self.inverses(one.relation)
+        if first.qid == second.qid:
+            is_related = relation_key(second.relation) in self.related(first.relation)
+            return is_related and _have_same_value(first, second)
+        is_mirrored = _leads_to(first, second) and _leads_to(second, first)
+        return is_mirrored and relation_key(second.relation) in self.inverses(first.relation)
 
     def equivalents(self, fact: Triple, shown: Iterable[Triple]) -> list[Triple]:
         """List the other shown triples that state a gold fact, directly or through other triples.

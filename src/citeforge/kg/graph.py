@@ -57,7 +57,7 @@ class KnowledgeGraph:
         }
 
     def identity(self) -> dict[str, Any]:
-        """Describe the graph for manifests: its engine and the languages of labels."""
+        """Describe the knowledge graph for manifests: its engine and label languages."""
         return {**self.engine.identity(), "languages": list(self.languages)}
 
     def all_counts(self) -> Counter[str]:
@@ -104,7 +104,7 @@ class KnowledgeGraph:
         return graphs, unknown
 
     def _find_merged(self, ids: Sequence[str]) -> dict[str, str]:
-        """Map each merged entity to the one it was merged into; of several, to the lowest id."""
+        """Map the id of each merged entity to that of the (lowest) one it was merged into."""
         found: dict[str, str] = {}
         for row in self._query_rows("merged", ids, "into"):
             old, new = self._id(row["entity"]), self._id(row["into"])
@@ -314,22 +314,22 @@ class KnowledgeGraph:
             InputError: an endpoint cannot answer.
         """
         text = query(name, languages=self._languages, **parts)
-        return self._ask_once(text, *variables, counted=True)
+        return self._ask_once(text, *variables, is_count=True)
 
     def _ask_once(
-        self, text: str, *variables: str, ids: Sequence[str] = (), counted: bool = False
+        self, query_text: str, *variables: str, ids: Sequence[str] = (), is_count: bool = False
     ) -> list[Row]:
         """Run a SPARQL query in one request; refuse rows that lack a variable or have no id.
 
         Args:
-            text: SPARQL.
+            query_text: SPARQL.
             variables: variables that each row must have.
             ids: those that must be ids of the domain.
-            counted: whether a single row of zeros stands for no rows, as in counts of nothing.
+            is_count: whether a single row of zeros stands for no rows, as in counts of nothing.
         """
         try:
-            rows = self.engine.select(text)
-            if counted and len(rows) == 1 and {term.value for term in rows[0].values()} == {"0"}:
+            rows = self.engine.select(query_text)
+            if is_count and len(rows) == 1 and {term.value for term in rows[0].values()} == {"0"}:
                 return []  # an aggregate of nothing is a row of zeros
             return self._require_ids(_require_bound(rows, *variables), *ids)
         except TooLongError as error:
@@ -361,7 +361,7 @@ class KnowledgeGraph:
                 waiting[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
 
     def _error(self, message: str, allowed: str) -> InputError:
-        """Make the error for an endpoint that cannot answer a query."""
+        """Make the error for a SPARQL endpoint that cannot answer a query."""
         endpoint = self.engine.identity().get("endpoint")
         return InputError(message, path=endpoint, allowed=allowed, code="endpoint-failed")
 

@@ -46,7 +46,7 @@ class ReplyStore(Store):
         self.rows("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", *values)
 
     def endpoints(self) -> list[str]:
-        """List the endpoints with stored replies."""
+        """List the addresses of the SPARQL endpoints with stored replies."""
         return [e for (e,) in self.rows("SELECT DISTINCT endpoint FROM replies ORDER BY 1")]
 
     def queries_before(self, endpoint: str, latest: float) -> list[str]:
@@ -81,7 +81,7 @@ class RetrievalTimes:
         self._time_of: dict[str, float] = {}
 
     def add(self, query: str, when: float) -> None:
-        """Record when the reply to a query came, in seconds since 1970."""
+        """Record when the reply to a SPARQL query came, in seconds since 1970."""
         self._time_of[query] = when
 
     def span(self) -> dict[str, str | int]:

@@ -241,7 +241,7 @@ def _entity_iri(name: str) -> str:
 
 
 def _triple(subject: str, predicate: str, value: str) -> str:
-    """Write a line of N-Triples.
+    """Write an RDF triple as a line of N-Triples.
 
     Args:
         subject: IRI of the subject, in angle brackets.

@@ -166,7 +166,7 @@ class ShownQuery:
 
 
 def summarise(folder: Path, manifest: Manifest) -> Summary:
-    """Summarise a package: manifest, statistics and warnings.
+    """Summarise a package: its manifest, statistics and warnings.
 
     Raises:
         InputError: its statistics cannot be read.

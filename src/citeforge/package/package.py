@@ -45,20 +45,22 @@ class Package(Displayed):
 
     query_subset: frozenset[str] | None = None
 
-    def __init__(self, folder: Path, manifest: Manifest | None = None, whole: bool = True) -> None:
+    def __init__(
+        self, folder: Path, manifest: Manifest | None = None, check_tables: bool = True
+    ) -> None:
         """Open a benchmark package, and check every file against its manifest.
 
         Args:
             folder: where it is.
             manifest: its manifest, where its files have been checked already.
-            whole: refuse tables that do not fit together; ``verify`` reports these itself.
+            check_tables: refuse tables that do not fit together; ``verify`` reports these itself.
 
         Raises:
             InputError: not a package, or a file differs from its recorded sha256.
         """
         self.folder = folder
         self.manifest = manifest or load_intact(folder)
-        self.whole = whole
+        self.check_tables = check_tables
 
     def _headline(self) -> str:
         """Summarise the benchmark in one line: kind, name, queries and contexts."""
@@ -119,7 +121,7 @@ class Package(Displayed):
 
     @property
     def contexts(self) -> list[str]:
-        """Names of the frozen context sets."""
+        """Names of the context sets, each with a frozen list of passages per query."""
         return list(self.manifest.contexts)
 
     @cached_property
@@ -129,7 +131,7 @@ class Package(Displayed):
 
     @property
     def grammar(self) -> Grammar:
-        """Citation grammar that the prompts of this benchmark ask for."""
+        """Grammar of the citation marks that this benchmark's prompts ask for."""
         return Grammar(self.manifest.grammar.base, self.manifest.grammar.form)
 
     @cached_property
@@ -174,7 +176,7 @@ class Package(Displayed):
         split = self.kind.facts.questions
         table = self.table("queries", split)
         n_ids = pc.count_distinct(table["_id"], mode="all").as_py()
-        if self.whole and n_ids < table.num_rows:
+        if self.check_tables and n_ids < table.num_rows:
             path = self.folder / "queries" / split
             raise damaged("has a duplicate query id", path, "duplicate-id")
         return table
@@ -230,7 +232,7 @@ class Package(Displayed):
         if context not in self.manifest.contexts:
             raise UnknownValueError("context", context, self.manifest.contexts)
         table = self.table("contexts", context)
-        if self.whole and not table["query_id"].equals(self.queries["_id"]):
+        if self.check_tables and not table["query_id"].equals(self.queries["_id"]):
             message = "does not have the queries of the benchmark"
             raise damaged(message, self.folder / "contexts" / context, "schema-mismatch")
         return table
@@ -270,7 +272,7 @@ class Package(Displayed):
             column: name of the column with the id of a query.
         """
         table = self.table(config, split)
-        if not self.whole:
+        if not self.check_tables:
             return table
         mask = pc.is_in(table[column], value_set=self.queries["_id"].combine_chunks())
         if not pc.all(mask).as_py() and table.num_rows:
@@ -300,7 +302,7 @@ class Package(Displayed):
         return read_table(self.shards("cosines", SEEMINGLY_RELEVANT), COSINES)
 
     def passages(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Stream the corpus batch by batch (schema CORPUS).
+        """Stream the passages of the benchmark's corpus in batches (schema CORPUS).
 
         Args:
             columns: only these.

@@ -22,47 +22,49 @@ from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.tables import CORPUS, LABELS, RELEVANT
 
 
-def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
+def corpus_rows(benchmark: Base) -> Iterator[dict[str, Any]]:
     """Yield the passages of a benchmark's corpus as dictionaries, one per passage."""
-    for batch in base.passages():
+    for batch in benchmark.passages():
         yield from batch.to_pylist()
 
 
-def write_passages(base: Base, folder: Path) -> None:
+def write_passages(benchmark: Base, folder: Path) -> None:
     """Write a benchmark's corpus, without metadata, as Parquet files."""
     columns = ["_id", "title", "text"]
     schema = pa.schema([CORPUS.field(c) for c in columns])
     with TableWriter(folder, "corpus", schema) as writer:
-        for batch in base.passages(columns):
+        for batch in benchmark.passages(columns):
             writer.write(batch)
 
 
-def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
+def judgements(benchmark: Base) -> Iterator[tuple[str, str, int]]:
     """Yield (query id, passage id, score): at least 1 for relevant passages, else 0."""
     for label in LABELS:
-        for row in base.mappings[label].to_pylist():
+        for row in benchmark.mappings[label].to_pylist():
             score = max(round(row["score"] or 1), 1) if label == RELEVANT else 0
             yield row["query-id"], row["corpus-id"], score
 
 
-def list_losses(base: Base, *kept: str) -> DroppedFields:
+def list_losses(benchmark: Base, *kept: str) -> DroppedFields:
     """List the data of a benchmark that an export drops, except those named.
 
     Args:
-        base: the benchmark.
+        benchmark: the benchmark.
         kept: what the export keeps: ``contexts``, ``labels``, ``gold``, ``short`` answers,
             ``scores``.
     """
     lost = []
     if "contexts" not in kept:
-        lost.append(f"the frozen contexts ({', '.join(base.manifest.contexts)})")
-    if "labels" not in kept and any(base.negatives.values()):
+        lost.append(f"the frozen contexts ({', '.join(benchmark.manifest.contexts)})")
+    if "labels" not in kept and any(benchmark.negatives.values()):
         lost.append("whether a negative is irrelevant or seemingly relevant, and mining scores")
-    if base.gold.num_rows and "gold" not in kept:
-        lost.append(f"gold answers ({base.gold.num_rows} rows)")
-    if "short" not in kept and any(base.answers.values()):
+    if benchmark.gold.num_rows and "gold" not in kept:
+        lost.append(f"gold answers ({benchmark.gold.num_rows} rows)")
+    if "short" not in kept and any(benchmark.answers.values()):
         lost.append("short answers")
-    fractions = [s for s in base.mappings[RELEVANT]["score"].to_pylist() if s and s != round(s)]
+    fractions = [
+        s for s in benchmark.mappings[RELEVANT]["score"].to_pylist() if s and s != round(s)
+    ]
     if fractions and "scores" not in kept:
         lost.append(f"{len(fractions)} judgements that are no integers are rounded")
     return lost
@@ -80,14 +82,14 @@ def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
     Returns:
         What is lost, one line each.
     """
-    base = Base(folder)
-    _write_lines(out / "corpus.jsonl", map(_parse_metadata, corpus_rows(base)))
-    _write_lines(out / "queries.jsonl", map(_parse_metadata, base.queries.to_pylist()))
+    benchmark = Base(folder)
+    _write_lines(out / "corpus.jsonl", map(_parse_metadata, corpus_rows(benchmark)))
+    _write_lines(out / "queries.jsonl", map(_parse_metadata, benchmark.queries.to_pylist()))
     with atomic_file(out / "qrels" / "test.tsv") as file:
         file.write(b"query-id\tcorpus-id\tscore\n")
-        for query, passage, score in judgements(base):
+        for query, passage, score in judgements(benchmark):
             file.write(f"{query}\t{passage}\t{score}\n".encode())
-    return list_losses(base)
+    return list_losses(benchmark)
 
 
 def _parse_metadata(row: dict[str, Any]) -> dict[str, Any]:
@@ -111,37 +113,37 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
     Returns:
         What is lost, one line each.
     """
-    base = Base(folder)
-    for row in base.queries.to_pylist():
+    benchmark = Base(folder)
+    for row in benchmark.queries.to_pylist():
         if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
             raise InputError(
-                f"the query {row['_id']!r} contains a tab or a line break", path=base.folder,
+                f"the query {row['_id']!r} contains a tab or a line break", path=benchmark.folder,
                 allowed="another format: TREC's topics are one line each", code="unsupported"
             )  # fmt: skip
-    topics = "".join(f"{r['_id']}\t{r['text']}\n" for r in base.queries.to_pylist())
+    topics = "".join(f"{r['_id']}\t{r['text']}\n" for r in benchmark.queries.to_pylist())
     write_text(out / "topics.tsv", topics)
-    rows = list(judgements(base))
+    rows = list(judgements(benchmark))
     for query, passage, _ in rows:
         for noun, name in (("query", query), ("passage", passage)):
             if not any(c.isspace() for c in name):
                 continue
             raise InputError(
-                f"the id {name!r} of a {noun} contains white space", path=base.folder,
+                f"the id {name!r} of a {noun} contains white space", path=benchmark.folder,
                 allowed="another format: TREC's files are separated by white space",
                 code="unsupported"
             )  # fmt: skip
     write_text(out / "qrels.txt", "".join(f"{q} 0 {p} {s}\n" for q, p, s in rows))
-    passages = corpus_rows(base)
+    passages = corpus_rows(benchmark)
     documents = ({"docid": r["_id"], "title": r["title"], "text": r["text"]} for r in passages)
     _write_lines(out / "corpus.jsonl", documents)
-    for name in base.manifest.contexts:
+    for name in benchmark.manifest.contexts:
         lines = [
             f"{q} Q0 {d['corpus-id']} {rank} {len(docs) - rank + 1} {name}\n"
-            for q, docs in base.shown_passages(name).items()
+            for q, docs in benchmark.shown_passages(name).items()
             for rank, d in enumerate(docs, 1)
         ]
         write_text(out / f"{name}.run", "".join(lines))
-    return list_losses(base, "contexts")
+    return list_losses(benchmark, "contexts")
 
 
 def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
@@ -152,12 +154,12 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
     Returns:
         What is lost, one line each.
     """
-    base = Base(folder)
-    queries = [{"_id": r["_id"], "text": r["text"]} for r in base.queries.to_pylist()]
+    benchmark = Base(folder)
+    queries = [{"_id": r["_id"], "text": r["text"]} for r in benchmark.queries.to_pylist()]
     qrels = [
-        {"query-id": q, "corpus-id": p, "score": s} for q, p, s in judgements(base)
+        {"query-id": q, "corpus-id": p, "score": s} for q, p, s in judgements(benchmark)
     ]  # fmt: skip
-    name, docs = next((n, base.shown_passages(n)) for n in base.contexts)
+    name, docs = next((n, benchmark.shown_passages(n)) for n in benchmark.contexts)
     top = [
         {"query-id": q, "corpus-ids": [d["corpus-id"] for d in rows]} for q, rows in docs.items()
     ]
@@ -165,13 +167,13 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
         "queries": ("queries", queries),
         "default": ("test", qrels), "top_ranked": ("test", top),
     }  # fmt: skip
-    write_passages(base, out / "corpus")
+    write_passages(benchmark, out / "corpus")
     splits = {"corpus": ["corpus"]}
     for config, (split, rows) in tables.items():
         write_table(out / config, split, pa.Table.from_pylist(rows))
         splits[config] = [split]
-    _write_readme(out, data_configs(splits), base)
-    return list_losses(base, "contexts") + other_contexts(base, name)
+    _write_readme(out, data_configs(splits), benchmark)
+    return list_losses(benchmark, "contexts") + other_contexts(benchmark, name)
 
 
 def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
@@ -180,16 +182,16 @@ def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
     Returns:
         What is lost, one line each.
     """
-    base = Base(folder)
+    benchmark = Base(folder)
     splits = {"corpus": ["corpus"], "queries": ["queries"], "mapping": []}
-    write_passages(base, out / "corpus")
-    write_table(out / "queries", "queries", base.queries.select(["_id", "text"]))
+    write_passages(benchmark, out / "corpus")
+    write_table(out / "queries", "queries", benchmark.queries.select(["_id", "text"]))
     for label in LABELS:
-        if base.mappings[label].num_rows:
-            write_table(out / "mapping", label, base.mappings[label])
+        if benchmark.mappings[label].num_rows:
+            write_table(out / "mapping", label, benchmark.mappings[label])
             splits["mapping"].append(label)
-    _write_readme(out, data_configs(splits), base)
-    return list_losses(base, "labels", "short", "scores")
+    _write_readme(out, data_configs(splits), benchmark)
+    return list_losses(benchmark, "labels", "short", "scores")
 
 
 def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
@@ -228,18 +230,18 @@ def _format_cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _write_readme(out: Path, configs: list[dict[str, Any]], base: Package) -> None:
+def _write_readme(out: Path, configs: list[dict[str, Any]], benchmark: Package) -> None:
     """Write an export's ``README.md``, whose metadata the Hub's viewer needs.
 
     Args:
         out: folder of the export.
         configs: name and files of each config, as the Hub's viewer reads them.
-        base: package that was exported.
+        benchmark: package that was exported.
     """
     front: dict[str, Any] = {"configs": configs}
-    if base.manifest.licence:
-        front["license"] = base.manifest.licence.lower()
-    build = f"{base.manifest.name}@{base.manifest.benchmark_hash[:8]}"
+    if benchmark.manifest.licence:
+        front["license"] = benchmark.manifest.licence.lower()
+    build = f"{benchmark.manifest.name}@{benchmark.manifest.benchmark_hash[:8]}"
     text = f"{markdown_text(build)}, exported by citeforge."
     write_text(out / "README.md", f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n")
 

@@ -55,7 +55,7 @@ class GoldLink(FrozenRecord):
 def split_package(
     folder: Path, public: Path, gold: Path, metadata: Collection[str] = ()
 ) -> tuple[Manifest, Manifest]:
-    """Split a package into a public half without labels and a gold half; return manifests.
+    """Split a package into a public half without labels and a gold half; return both manifests.
 
     The public half has what systems are shown, without labels; it is a package of its own, and
     depends on nothing but that and the secret. The gold half has everything else of the original,
@@ -89,21 +89,21 @@ def split_package(
                     )  # fmt: skip
                     table.write(here)
             writer.add_shards(config, split, table.files)
-    half = Package(public, manifest)
-    stats = _public_stats(half, context)
-    open_half = _public_manifest(half, context, metadata)
-    evals = render_evals(open_half)
+    public_half = Package(public, manifest)
+    stats = _public_stats(public_half, context)
+    public_manifest = _public_manifest(public_half, context, metadata)
+    evals = render_evals(public_manifest)
     writer.files = dict(sorted(writer.files.items()))  # the order in which its card is refreshed
-    tables = open_half.model_copy(update={"files": writer.files})
+    tables = public_manifest.model_copy(update={"files": writer.files})
     further = {CROISSANT: render_croissant(public, tables, stats, None)}
     further |= {} if evals is None else {EVALS: evals}
-    open_manifest = writer.finish(open_half, stats, further)
-    _, rest = _split_files(open_manifest, manifest)
-    copy_files(folder, [*rest, MANIFEST], gold)
+    finished = writer.finish(public_manifest, stats, further)
+    _, gold_files = _split_files(finished, manifest)
+    copy_files(folder, [*gold_files, MANIFEST], gold)
     write_secret(gold, read_secret(folder))
-    link = GoldLink(public_hash=open_manifest.benchmark_hash)
+    link = GoldLink(public_hash=finished.benchmark_hash)
     write_text(gold / LINK, pretty_json(link.model_dump()))
-    return open_manifest, manifest
+    return finished, manifest
 
 
 def _only_public_context(package: Package) -> str:
@@ -213,11 +213,11 @@ def _keep_fields(metadata: str | None, fields: Collection[str]) -> str | None:
     return json.dumps(part, ensure_ascii=False, sort_keys=True) if part else None
 
 
-def _public_manifest(half: Package, context: str, metadata: Collection[str]) -> Manifest:
+def _public_manifest(public_half: Package, context: str, metadata: Collection[str]) -> Manifest:
     """Make the manifest of a package's public half, without anything that reveals labels.
 
     Args:
-        half: the public half, with the manifest of the whole.
+        public_half: the public half, with the manifest of the whole.
         context: its only context set.
         metadata: fields of the metadata that stay public.
     """
@@ -227,18 +227,18 @@ def _public_manifest(half: Package, context: str, metadata: Collection[str]) -> 
         s.model_copy(
             update={"spec": s.public_spec, "split": None, "files": {}, "rules": {}, "counts": {}}
         )
-        for s in half.manifest.sources
+        for s in public_half.manifest.sources
     ]
-    size = _size_range(half.context_table(context))
+    size = _size_range(public_half.context_table(context))
     about = ContextSet(description=f"{size} passages a query, in an order drawn by lot")
     # The hash of the whole depends on the secret: nobody can try out labels on it, and only the
     # gold of this build gives it.
     choices = {
-        "hidden_gold": True, "joined_hash": half.hash,
+        "hidden_gold": True, "joined_hash": public_half.hash,
         "contexts": [context], "metadata": sorted(metadata),
     }  # fmt: skip
     changes = {**cleared, "config": choices, "contexts": {context: about}, "sources": sources}
-    return half.manifest.model_copy(update=changes)
+    return public_half.manifest.model_copy(update=changes)
 
 
 def _size_range(contexts: pa.Table) -> str:
@@ -247,11 +247,11 @@ def _size_range(contexts: pa.Table) -> str:
     return " to ".join(str(n) for n in dict.fromkeys([sizes[0], sizes[-1]])) if sizes else "0"
 
 
-def _public_stats(half: Package, context: str) -> dict[str, object]:
+def _public_stats(public_half: Package, context: str) -> dict[str, object]:
     """Compute the statistics of a package's public half."""
-    sizes = context_sizes(context, half.context_table(context))
-    words = {WORDS: word_lengths(half)}
-    return {"queries": len(half), **corpus_stats(half.folder), **sizes, **words}
+    sizes = context_sizes(context, public_half.context_table(context))
+    words = {WORDS: word_lengths(public_half)}
+    return {"queries": len(public_half), **corpus_stats(public_half.folder), **sizes, **words}
 
 
 def remove_labels(table: pa.Table) -> pa.Table:
@@ -266,29 +266,31 @@ def remove_labels(table: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=CONTEXTS)
 
 
-def _split_files(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
+def _split_files(public_half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
     """Split a package's files: (tables also in the public half, files of the gold half alone).
 
     Equal rows give equal bytes: such tables need not lie in both halves.
     """
     both = {
-        n for n, sha in half.files.items() if n.endswith(".parquet") and whole.files.get(n) == sha
+        n
+        for n, sha in public_half.files.items()
+        if n.endswith(".parquet") and whole.files.get(n) == sha
     }
     return sorted(both), [n for n in whole.files if n not in both and n != SECRET]
 
 
-def matching_gold(half: Manifest, gold: Path) -> Manifest:
+def matching_gold(public_half: Manifest, gold: Path) -> Manifest:
     """Read a gold half's manifest; raise an error if it belongs to another public half.
 
     Args:
-        half: manifest of the public half.
+        public_half: manifest of the public half.
         gold: folder of the gold half.
 
     Raises:
         InputError: no gold half, one of another build, a forged one, or of a kind that has
             none.
     """
-    if reason := kind_of(half).facts.explain_refusal("hide-gold"):
+    if reason := kind_of(public_half).facts.explain_refusal("hide-gold"):
         raise InputError(
             f"is not a gold half: {reason}",
             path=gold,
@@ -304,12 +306,12 @@ def matching_gold(half: Manifest, gold: Path) -> Manifest:
         )
     path = resolve_package_file(gold, LINK)
     link = validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
-    whole, expected = load_manifest(gold), str(half.config.get("joined_hash"))
-    if half.benchmark_hash != link.public_hash or whole.benchmark_hash != expected:
+    whole, expected = load_manifest(gold), str(public_half.config.get("joined_hash"))
+    if public_half.benchmark_hash != link.public_hash or whole.benchmark_hash != expected:
         raise InputError(
-            f"is not the gold of {half.name}@{half.benchmark_hash[:8]}",
+            f"is not the gold of {public_half.name}@{public_half.benchmark_hash[:8]}",
             path=gold,
-            allowed=f"the gold half that was made with it, of {half.name}@{expected[:8]}",
+            allowed=f"the gold half that was made with it, of {public_half.name}@{expected[:8]}",
             code="wrong-benchmark",
         )
     return whole
@@ -324,20 +326,20 @@ def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
     Raises:
         InputError: the halves do not belong together, or the gold half is forged.
     """
-    half = load_intact(public)
-    whole = matching_gold(half, gold)
+    public_half = load_intact(public)
+    whole = matching_gold(public_half, gold)
     for field in ("kind", "name", "version", "grammar"):
-        if getattr(half, field) != getattr(whole, field):
+        if getattr(public_half, field) != getattr(whole, field):
             raise InputError(
                 "is of another benchmark than the public half",
                 path=gold / MANIFEST,
                 field=field,
-                allowed=f"the gold of {half.name}@{half.benchmark_hash[:8]}",
+                allowed=f"the gold of {public_half.name}@{public_half.benchmark_hash[:8]}",
                 code="wrong-benchmark",
             )
-    shown, rest = _split_files(half, whole)
-    copy_files(gold, [MANIFEST, *rest], out)
+    shown, gold_files = _split_files(public_half, whole)
+    copy_files(gold, [MANIFEST, *gold_files], out)
     if SECRET in whole.files:
         write_secret(out, read_secret(gold))
     copy_files(public, shown, out)
-    return load_intact(out), half.benchmark_hash
+    return load_intact(out), public_half.benchmark_hash

@@ -15,11 +15,11 @@ from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.kg import EMPTY, Graph, Triple, from_row
 
 
-def choose_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
+def choose_context(benchmark: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
     """Choose the context set to export, the named or first one: (its name, data dropped)."""
-    name = options.context or base.contexts[0]
-    lost = other_contexts(base, name)
-    if any(base.negatives.values()):
+    name = options.context or benchmark.contexts[0]
+    lost = other_contexts(benchmark, name)
+    if any(benchmark.negatives.values()):
         lost.append("mapped negatives that the context does not show")
     return name, lost
 
@@ -30,10 +30,10 @@ def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFiel
     Returns:
         What is lost, one line each.
     """
-    base = Base(folder)
-    name, lost = choose_context(base, options)
+    benchmark = Base(folder)
+    name, lost = choose_context(benchmark, options)
     items = []
-    for row in base.items(name):
+    for row in benchmark.items(name):
         gold = {
             "qa_pairs": [
                 {"question": g.text or "", "short_answers": list(g.aliases)}
@@ -50,13 +50,13 @@ def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFiel
             "docs": [{"id": d.id, "title": d.title, "text": d.text} for d in row.passages],
             **{field: value for field, value in gold.items() if value},
         }
-        short = base.answers[row.query_id]
+        short = benchmark.answers[row.query_id]
         if short and not gold["qa_pairs"] and not gold["answers"]:
             item["qa_pairs"] = [{"question": row.query, "short_answers": short}]
         items.append(item)
     write_text(out / "data.json", json.dumps(items, ensure_ascii=False, indent=1) + "\n")
     lost.append("relevance labels: ALCE calls documents relevant that hold a short answer")
-    if any(g["citations"] for g in base.gold.to_pylist()):
+    if any(g["citations"] for g in benchmark.gold.to_pylist()):
         lost.append("citations and labels of gold answers, and all answers but the first")
     return lost
 
@@ -70,8 +70,8 @@ def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> Droppe
     import datasets
 
     datasets.disable_progress_bars()
-    base = Base(folder)
-    name, lost = choose_context(base, options)
+    benchmark = Base(folder)
+    name, lost = choose_context(benchmark, options)
     rows = [
         {
             "query_id": row.query_id,
@@ -80,9 +80,9 @@ def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> Droppe
                 "passage_text": [d.text for d in row.passages],
                 "is_selected": [int(d.is_relevant) for d in row.passages],
             },
-            "org_answers": base.answers[row.query_id],
+            "org_answers": benchmark.answers[row.query_id],
         }
-        for row in base.items(name)
+        for row in benchmark.items(name)
     ]
     features = datasets.Features(
         {
@@ -98,7 +98,7 @@ def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> Droppe
     out.mkdir(parents=True, exist_ok=True)
     datasets.Dataset.from_list(rows, features=features).save_to_disk(str(out / "data"))
     lost.append("passage ids and titles: passages are known by their text")
-    if any(base.gold["text"].to_pylist()):
+    if any(benchmark.gold["text"].to_pylist()):
         lost.append("long gold answers")
     return lost
 
@@ -109,13 +109,13 @@ def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> Dr
     Returns:
         What is lost, one line each.
     """
-    base = Base(folder)
-    name, lost = choose_context(base, options)
+    benchmark = Base(folder)
+    name, lost = choose_context(benchmark, options)
     out.mkdir(parents=True, exist_ok=True)
     with (out / "data.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["query_id", "query", "quotes", "answers", "output"])
-        for row in base.items(name):
+        for row in benchmark.items(name):
             quotes = [
                 {"idx": i, "docid": d.id, "title": d.title, "text": d.text}
                 for i, d in enumerate(row.passages, 1)

@@ -19,9 +19,9 @@ Shown = Sequence[tuple[str, str]]
 """(text, citation mark) of each passage or triple that a system is shown; triples as sentences."""
 
 
-def list_shown(item: Item, base: int) -> Shown:
+def list_shown(item: Item, first_number: int) -> Shown:
     """List (text, citation mark) of each passage or triple that is shown for a query."""
-    shown = [(p.text, f"[{base + n}]") for n, p in enumerate(item.passages)]
+    shown = [(p.text, f"[{first_number + n}]") for n, p in enumerate(item.passages)]
     for t in (t for graph in item.graphs for t in graph.triples):
         mark = render(t.qid, [(t.relation, t.value)])
         shown.append((f"The {t.relation} of {t.name} is {t.value}.", mark))

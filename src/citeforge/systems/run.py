@@ -53,7 +53,7 @@ class Outcome:
         cls, system: str, written: SameAnswers, failures: Sequence[tuple[str, Failure]] = (),
         counts: Counter[str] | None = None,
     ) -> "Outcome":  # fmt: skip
-        """Make the outcome of a run whose answers are written."""
+        """Make the outcome of a run from its written answers, with warnings about them."""
         warnings = [finding.message for finding in written.findings()]
         return cls(system, written.n, failures, counts or Counter(), warnings)
 

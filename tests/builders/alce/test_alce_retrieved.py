@@ -237,7 +237,9 @@ def test_verify_tells_of_candidates_that_do_not_fit(tmp_path: Path) -> None:
     rows.append(rows[0])
     (path,) = (out / "candidates").glob("*.parquet")
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    result = [text for _, text in wrong_candidates(Package(out, load_manifest(out), whole=False))]
+    result = [
+        text for _, text in wrong_candidates(Package(out, load_manifest(out), check_tables=False))
+    ]
     assert result[0] == "names the query 'x', which is not in queries"
     assert result[1] == "names the passage 'gone', which is not in corpus"
     assert "twice" in result[2]

@@ -18,10 +18,10 @@ from citeforge.engines.text.special_tokens import special_tokens
 from citeforge.evaluator.measures import kalma_marks
 from citeforge.evaluator.statements.strict import CitedStatement
 from citeforge.package.items import Passage
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.proposals import DesignWriter
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.labels.nuggets import NuggetWriter, Topic
 from citeforge.plugins.published_measures.citeeval import PromptInput
@@ -63,7 +63,7 @@ def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
     shown = (Evidence("p1", text, text), Evidence("p2", "", text))
     for form in ("single", "pair", "list", "absent"):
         question = Question(
-            "q1", Cell(built_in_forms()[form]), shown[: 1 + (form == "pair")], text=text
+            "q1", QuestionSpec(built_in_forms()[form]), shown[: 1 + (form == "pair")], text=text
         )
         yield f"documents, {form}", ASKER.to_write(question).messages
         yield f"documents, answer to {form}", ASKER.to_answer(question, shown).messages

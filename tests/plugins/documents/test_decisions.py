@@ -12,10 +12,10 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.decisions import apply_decisions
 from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.form_rules import find_form_fault
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Evidence, Question, apply_labels
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.labels.options import AnnotationOptions
@@ -214,7 +214,7 @@ def test_an_edit_has_as_many_answers_as_the_form(
     sheet = tmp_path / "s.csv"
     sheet.write_text(f'{COLUMNS}\na,edit,,"{answers}",,,,\n')
     write_key(sheet, "questions")
-    edited = question(cell=Cell(built_in_forms()[form]))
+    edited = question(spec=QuestionSpec(built_in_forms()[form]))
     if is_right:
         assert apply_decisions([edited], sheet).edited == [edited]
         assert edited.answers == answers.split("\n")
@@ -238,7 +238,7 @@ def test_an_edited_question_has_new_further_texts(
     sheet = tmp_path / "s.csv"
     sheet.write_text(f"{COLUMNS}\n{row}\n")
     write_key(sheet, "questions")
-    edited = question(cell=Cell(built_in_forms()[form]), answers=["x"], **old)
+    edited = question(spec=QuestionSpec(built_in_forms()[form]), answers=["x"], **old)
     apply_decisions([edited], sheet)
     assert find_form_fault(edited) is None
     (name,) = old.keys() - {"quotes"}
@@ -262,5 +262,5 @@ def write_key(sheet: Path, task: str) -> None:
 
 
 def question(**fields: Any) -> Question:
-    known = {"cell": Cell(built_in_forms()["single"]), "text": "Who?"} | fields
+    known = {"spec": QuestionSpec(built_in_forms()["single"]), "text": "Who?"} | fields
     return Question("q1", evidence=(Evidence("p", "", "x"),), **known)

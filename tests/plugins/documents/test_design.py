@@ -17,11 +17,11 @@ from citeforge.package.fields import read_fields
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
-from citeforge.plugins.documents.cells import Cell, apportion, draw_cells
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.outcome import mean_pairwise_cosine, mix_stats
+from citeforge.plugins.documents.question_specs import QuestionSpec, apportion, draw_specs
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from conftest import Inline, refused
@@ -208,12 +208,12 @@ def test_the_achieved_mix_is_compared_with_the_declared_one(package: Package) ->
 
 
 def test_a_short_cell_says_why() -> None:
-    cells = {Cell(built_in_forms()[form]): 2 for form in ("number", "time")}
+    specs = {QuestionSpec(built_in_forms()[form]): 2 for form in ("number", "time")}
     questions = [ask(form) for form in ("number", "number", "time", "time", "time")]
     for question, check in zip(questions[2:], ("copy", "copy", "form"), strict=True):
         question.reject(check, "so")
     declared = {"form": {"number": 1.0, "time": 1.0, "list": 0.5}, "user": {}}
-    stats = mix_stats(cells, questions, declared)
+    stats = mix_stats(specs, questions, declared)
     assert stats["mix_of_form[time]"] == (
         "0 of 2 (0.0 % [0.0, 65.8]); declared 40.0 %; 2 missing, rejected by: copy 2, form 1"
     )
@@ -326,12 +326,12 @@ def test_numbers_by_form_and_user_are_the_shares() -> None:
     # 7 × 1/2 = 3.5, 7 × 1/3 = 2.33, 7 × 1/6 = 1.17: the largest remainder gets the seventh.
     assert apportion(7, {"a": 3, "b": 2, "c": 1}) == {"a": 4, "b": 2, "c": 1}
     design = Design.model_validate(DESIGN)
-    cells = draw_cells(design, 1000, 5)
-    assert cells == draw_cells(design, 1000, 5) != draw_cells(design, 1000, 6)
+    specs = draw_specs(design, 1000, 5)
+    assert specs == draw_specs(design, 1000, 5) != draw_specs(design, 1000, 6)
     by_user = Counter[str]()
-    for cell, n in cells.items():
-        assert cell.user is not None
-        by_user[cell.user.name] += n
+    for spec, n in specs.items():
+        assert spec.user is not None
+        by_user[spec.user.name] += n
     assert by_user == {"newcomer": 500, "expert": 250, "fitter": 250}
 
 
@@ -341,7 +341,7 @@ def ask(form: str, **fields: Any) -> Question:
         Evidence("b", "Otter Weir", "Otter Weir is 12 m long. Ada was born in Ystad."),
     )
     known = {"answers": ["x"], "statement": "It is x.", "quotes": ["x"]} | fields
-    return Question("q1", Cell(built_in_forms()[form]), passages, **known)
+    return Question("q1", QuestionSpec(built_in_forms()[form]), passages, **known)
 
 
 @pytest.mark.parametrize(

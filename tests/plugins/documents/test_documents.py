@@ -16,11 +16,11 @@ from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.tables import write_table
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.source import DocumentFolder
 from citeforge.plugins.documents.tables import question_column
@@ -43,7 +43,7 @@ from plugins.documents.village import (
 )
 from stand_ins import RuleJudge
 
-ONE = Cell(built_in_forms()["single"])
+ONE = QuestionSpec(built_in_forms()["single"])
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.retrieval.records import Rankings, ranked
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
-from citeforge.plugins.documents.cells import Cell, Topics, spread_cells
 from citeforge.plugins.documents.checks import check_text, fits_passage
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.kinds import DOCUMENTS
 from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.question_specs import QuestionSpec, Topics, spread_specs
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker
@@ -27,7 +27,7 @@ from plugins.documents.pumps import FormLlm, pump, written
 from plugins.documents.village import ErringLlm, entails, write_documents
 from stand_ins import RuleJudge
 
-ONE = Cell(built_in_forms()["single"])
+ONE = QuestionSpec(built_in_forms()["single"])
 PK7 = Evidence("a", "PK-7 > Cleaning", "Replace the ring of the lid after 18 months.")
 TZ3 = Evidence("b", "TZ-3 > Cleaning", "Replace the ring of the pump after 24 months.")
 
@@ -97,7 +97,7 @@ def test_an_easy_question_is_one_whose_evidence_is_found(rank: int, reason: str)
     recipe = DocumentsRecipe(
         source="folder:docs", llm="openai:m", asking={"neighbours": 1, "closed_book": 0}
     )
-    form = Cell(built_in_forms()["number"])
+    form = QuestionSpec(built_in_forms()["number"])
     question = Question("q1", form, (passages[rank - 1],))
     assert read_question(written("number", one), question) is None
     world: Any = Ranked(passages)
@@ -252,9 +252,9 @@ def test_passages_are_embedded_once(tmp_path: Path) -> None:
 
 def test_few_passages_are_shared_among_the_forms() -> None:
     forms = built_in_forms()
-    single, several, none = (Cell(forms[name]) for name in ("single", "list", "absent"))
-    spread = spread_cells({single: 4, several: 2, none: 2})
+    single, several, none = (QuestionSpec(forms[name]) for name in ("single", "list", "absent"))
+    spread = spread_specs({single: 4, several: 2, none: 2})
     # Of four passages half go to the form with half of the questions.
     assert Counter(spread[:4]) == {single: 2, several: 1, none: 1}
     assert Counter(spread) == {single: 4, several: 2, none: 2}
-    assert spread_cells({single: 0, several: 1}) == [several]
+    assert spread_specs({single: 0, several: 1}) == [several]

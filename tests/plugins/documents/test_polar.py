@@ -4,10 +4,10 @@ import unicodedata
 
 import pytest
 
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.polar import polar_words
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Question, is_answered
 
 ASKED = {
@@ -59,8 +59,8 @@ ASKED = {
 
 def ask(language: str, answer: str) -> Question:
     text, statement = ASKED[language]
-    cell = Cell(built_in_forms()["yes/no"])
-    return Question("q1", cell, (), text, [answer], statement, ["x"])
+    spec = QuestionSpec(built_in_forms()["yes/no"])
+    return Question("q1", spec, (), text, [answer], statement, ["x"])
 
 
 @pytest.mark.parametrize(

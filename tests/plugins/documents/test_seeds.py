@@ -10,9 +10,9 @@ from citeforge.package.fields import read_fields
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import reject_seed_copies
 from citeforge.plugins.documents.design import built_in_forms
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Question, is_answered
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.seeds import read_seeds
@@ -83,16 +83,16 @@ def test_seeds_get_evidence_and_are_packaged(asked: tuple[Package, FormLlm]) -> 
 
 
 def test_a_copy_has_nearly_the_words_of_a_seed() -> None:
-    cell = Cell(built_in_forms()["single"])
+    spec = QuestionSpec(built_in_forms()["single"])
     texts = ["Who built the old lock?", "who built the old lock", "When was the lock built?"]
-    questions = [Question(f"q{n}", cell, (), text) for n, text in enumerate(texts)]
+    questions = [Question(f"q{n}", spec, (), text) for n, text in enumerate(texts)]
     reject_seed_copies(questions, ["Who built the old lock?"])
     assert [q.check for q in questions] == ["copy of a seed", "copy of a seed", ""]
 
 
 def test_a_reader_may_give_any_of_the_known_answers() -> None:
-    cell = Cell(built_in_forms()["single"])
-    seed = Question("seed1", cell, (), "Where?", ["New York City"], aliases=["NYC", "Gotham"])
+    spec = QuestionSpec(built_in_forms()["single"])
+    seed = Question("seed1", spec, (), "Where?", ["New York City"], aliases=["NYC", "Gotham"])
     right = {r: is_answered(seed, r) for r in ("New York City.", "In NYC", "Gotham", "York", "")}
     assert right == {
         "New York City.": True,

@@ -16,9 +16,14 @@ from citeforge.engines.models.vectors import VectorShard
 from citeforge.package.fields import read_fields
 from citeforge.package.manifest import read_stats
 from citeforge.plugins.documents import topics
-from citeforge.plugins.documents.cells import Cell, Topics, draw_cells, draw_passages
 from citeforge.plugins.documents.design import Design, FoundTopics, built_in_forms
 from citeforge.plugins.documents.plan import plan_documents
+from citeforge.plugins.documents.question_specs import (
+    QuestionSpec,
+    Topics,
+    draw_passages,
+    draw_specs,
+)
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.topics import find_clusters
 from citeforge.schemas.errors import InputError
@@ -133,19 +138,21 @@ def test_wrong_topics_are_named_with_line_and_field(
 
 
 def test_a_topic_without_passages_is_skipped_and_others_go_on() -> None:
-    cells = [Cell(built_in_forms()["single"], None, topic) for topic in ("a", "b", "a", "b")]
+    specs = [
+        QuestionSpec(built_in_forms()["single"], None, topic) for topic in ("a", "b", "a", "b")
+    ]
     topics = Topics({"a": 1.0, "b": 1.0}, {"p1": "a", "p3": "b", "p4": "b"})
-    drawn = draw_passages(cells, topics.split(["p4", "p2", "p1", "p3"]))
-    assert [(cell.topic, name) for cell, name in drawn] == [("a", "p1"), ("b", "p4"), ("b", "p3")]
+    drawn = draw_passages(specs, topics.split(["p4", "p2", "p1", "p3"]))
+    assert [(spec.topic, name) for spec, name in drawn] == [("a", "p1"), ("b", "p4"), ("b", "p3")]
 
 
 def test_which_form_is_about_which_topic_is_drawn() -> None:
     design = Design.model_validate({"questions": [{"name": "single"}, {"name": "time"}]})
-    cells = draw_cells(design, 8, 0, {"a": 3, "b": 1})
-    assert cells.keys() != draw_cells(design, 8, 0).keys()
+    specs = draw_specs(design, 8, 0, {"a": 3, "b": 1})
+    assert specs.keys() != draw_specs(design, 8, 0).keys()
     by_topic: Counter[str | None] = Counter()
-    for cell, n in cells.items():
-        by_topic[cell.topic] += n
+    for spec, n in specs.items():
+        by_topic[spec.topic] += n
     assert by_topic == {"a": 6, "b": 2}
 
 

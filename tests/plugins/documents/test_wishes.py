@@ -6,10 +6,10 @@ import pytest
 import yaml
 
 from citeforge.builders.rebuild import list_resources
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.design import SEED, Design, Form
 from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.wishes import Length, Terms, Wishes
@@ -37,22 +37,24 @@ SINGLE, SEARCH = DESIGN.forms
 
 
 def test_wishes_of_a_form_come_before_those_of_a_user_and_of_all() -> None:
-    assert Cell(SINGLE, EXPERT).find_wishes(DESIGN) == Wishes(
+    assert QuestionSpec(SINGLE, EXPERT).find_wishes(DESIGN) == Wishes(
         language="de", length=Length(least=4), difficulty="hard",
         terms=Terms(keep=("Heron Lock", "Otter Weir")),
     )  # fmt: skip
-    assert Cell(SEARCH, NEWCOMER).find_wishes(DESIGN) == Wishes(
+    assert QuestionSpec(SEARCH, NEWCOMER).find_wishes(DESIGN) == Wishes(
         language="fr", length=Length(most=5), terms=Terms(keep=("Otter Weir",), avoid=("weir",))
     )
-    assert Cell(SEARCH).find_wishes(DESIGN).length == Length(most=5)
-    assert Cell(Form(name=SEED, base="single"), EXPERT).find_wishes(DESIGN) == Wishes()
+    assert QuestionSpec(SEARCH).find_wishes(DESIGN).length == Length(most=5)
+    assert QuestionSpec(Form(name=SEED, base="single"), EXPERT).find_wishes(DESIGN) == Wishes()
 
 
 def test_the_writer_is_told_the_wishes_of_the_cell() -> None:
     prompted_llm = PromptedLlm(RuleLlm(lambda _: ""), DESIGN)
     passages = (Evidence("a", "Heron Lock", "Ada kept Heron Lock."),)
     prompts = {
-        form.name: prompted_llm.to_write(Question("q1", Cell(form, user), passages)).messages[-1][1]
+        form.name: prompted_llm.to_write(
+            Question("q1", QuestionSpec(form, user), passages)
+        ).messages[-1][1]
         for form, user in ((SINGLE, EXPERT), (SEARCH, NEWCOMER))
     }
     assert "with the code de;" in prompts["single"]
@@ -64,21 +66,21 @@ def test_the_writer_is_told_the_wishes_of_the_cell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "check"),
+    ("spec", "check"),
     [
-        (Cell(SEARCH, NEWCOMER), "length"),  # nine words, of at most five
-        (Cell(SINGLE, NEWCOMER), "terms"),  # weir
-        (Cell(SINGLE, EXPERT), ""),
-        (Cell(Form(name=SEED, base="single"), NEWCOMER), ""),
+        (QuestionSpec(SEARCH, NEWCOMER), "length"),  # nine words, of at most five
+        (QuestionSpec(SINGLE, NEWCOMER), "terms"),  # weir
+        (QuestionSpec(SINGLE, EXPERT), ""),
+        (QuestionSpec(Form(name=SEED, base="single"), NEWCOMER), ""),
     ],
 )
-def test_questions_are_checked_by_the_wishes_of_their_cell(cell: Cell, check: str) -> None:
+def test_questions_are_checked_by_the_wishes_of_their_cell(spec: QuestionSpec, check: str) -> None:
     design = DESIGN.model_copy(update={"language": None})
-    form = cell.form.model_copy(
-        update={"check": "", "wishes": cell.form.wishes.model_copy(update={"language": None})}
+    form = spec.form.model_copy(
+        update={"check": "", "wishes": spec.form.wishes.model_copy(update={"language": None})}
     )
     question = Question(
-        "q1", Cell(form, cell.user), (Evidence("a", "", "Ada kept the weir at Ystad."),),
+        "q1", QuestionSpec(form, spec.user), (Evidence("a", "", "Ada kept the weir at Ystad."),),
         "By whom was the weir in that town kept?", ["Ada"], "The weir was kept by Ada.",
         ["Ada kept the weir"],
     )  # fmt: skip

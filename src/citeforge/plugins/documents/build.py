@@ -31,7 +31,6 @@ from citeforge.engines.tables import table_of
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.package.manifest import load_manifest
-from citeforge.plugins.documents.cells import draw_cells
 from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.decisions import apply_decisions, decision_stats
@@ -42,6 +41,7 @@ from citeforge.plugins.documents.kept import (
 )
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.outcome import diversity_stats, mix_stats
+from citeforge.plugins.documents.question_specs import draw_specs
 from citeforge.plugins.documents.questions import Question, accepted_texts, apply_labels
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
@@ -127,13 +127,13 @@ def build_documents(
         )  # fmt: skip
         search = DenseCorpus(model)
         topics = find_topics(recipe, models.prompted_llm, passages, model)
-        cells = draw_cells(models.prompted_llm.design, recipe.n_queries, recipe.seed, topics.shares)
+        specs = draw_specs(models.prompted_llm.design, recipe.n_queries, recipe.seed, topics.shares)
         maker = QuestionMaker(
-            recipe, cells, models.prompted_llm, models.judge, passages, search, topics
+            recipe, specs, models.prompted_llm, models.judge, passages, search, topics
         )
         counts: dict[str, int] = {}
         old = open_earlier(recipe, recipe.keep_from)
-        old_questions = [] if old is None else read_kept_questions(old, passages, cells, counts)
+        old_questions = [] if old is None else read_kept_questions(old, passages, specs, counts)
         maker.check(old_questions, ())
         questions = maker.make(old_questions)
         seeds = read_seeds(recipe.seeds) if recipe.seeds is not None else ()
@@ -151,7 +151,7 @@ def build_documents(
         rejects.unlink(missing_ok=True)  # of an earlier build that accepted none
         if old is not None:
             counts["questions_kept"] = sum(q.is_accepted for q in old_questions)
-        counts |= count_questions(cells, questions) | apply_labels(questions, recipe.labels, texts)
+        counts |= count_questions(specs, questions) | apply_labels(questions, recipe.labels, texts)
         counts["passages_too_short"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, models.embedder, None)
         material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
@@ -179,7 +179,7 @@ def build_documents(
             "reply_tokens": models.prompted_llm.tokens[1],
             **decided,
             **mix_stats(
-                cells, questions, models.prompted_llm.design.shares | {"topic": topics.shares}
+                specs, questions, models.prompted_llm.design.shares | {"topic": topics.shares}
             ),
             **(
                 diversity_stats("seeds", (s.question for s in seeds), models.embedder)
@@ -365,8 +365,8 @@ def _make_tables(
     for question in questions:
         if not question.is_accepted:
             continue
-        user, topic = question.cell.user, question.cell.topic
-        fields = {"form": question.cell.form.name} | ({"user": user.name} if user else {})
+        user, topic = question.spec.user, question.spec.topic
+        fields = {"form": question.spec.form.name} | ({"user": user.name} if user else {})
         fields |= {"topic": topic} if topic else {}
         queries.append((question.id, question.text, json.dumps(fields, ensure_ascii=False)))
         if question.base == ABSENT:

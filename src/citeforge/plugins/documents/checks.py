@@ -86,7 +86,7 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
         return
     shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)
     facts = [] if question.is_polar else question.answers
-    wishes = question.cell.find_wishes(design or Design())
+    wishes = question.spec.find_wishes(design or Design())
     if len(shared) > longest_copy:
         question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
     elif leaks := [a for a in (*facts, *question.aliases) if _contains_answer(question.text, a)]:
@@ -180,7 +180,7 @@ def _language_mismatch(question: Question, wanted: str | None) -> str | None:
         question: the question.
         wanted: language of questions; None for that of the evidence.
     """
-    if question.cell.form.name == SEED:  # a user's own is in the language of users
+    if question.spec.form.name == SEED:  # a user's own is in the language of users
         return None
     if wanted is not None:
         asked = detect_language(f"{question.text} {question.statement}")

@@ -136,7 +136,7 @@ def _edit_question(question: Question, cells: dict[str, str], sheet: Path, line:
             allowed=f"{', '.join(_NEW)} (new_answers: one per line); or the label keep",
             code="missing-field",
         )  # fmt: skip
-    form = question.cell.form.name
+    form = question.spec.form.name
     for name in ("premise", "corrected"):
         if cells[f"new_{name}"] and question.further_text != name:
             raise InputError(
@@ -166,7 +166,7 @@ def decision_stats(decisions: Decisions, questions: Iterable[Question]) -> dict[
     decided, kept = Counter[str](), Counter[str]()
     for question in questions:
         if question.id in decisions.labels:
-            form = question.cell.form.name
+            form = question.spec.form.name
             decided[form] += 1
             kept[form] += question.is_accepted
     return {

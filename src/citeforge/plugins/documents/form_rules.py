@@ -21,7 +21,7 @@ _SHORTEST_NAME = 4
 
 def find_form_fault(question: Question) -> str | None:
     """Describe how a question breaks the rule of its form; None if it does not."""
-    rule = _RULES.get(question.cell.form.check)
+    rule = _RULES.get(question.spec.form.check)
     return None if rule is None else rule(question)
 
 

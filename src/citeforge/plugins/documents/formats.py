@@ -306,20 +306,20 @@ def _line_keys(page: DocumentPage, line: str) -> set[str]:
     return keys
 
 
-def _continuation(text: str, following: str) -> str:
+def _continuation(text: str, next_text: str) -> str:
     """Get the end of a page's last sentence from the start of the next page; "" if none.
 
     Args:
         text: text of a page.
-        following: text of the next one.
+        next_text: text of the next one.
     """
-    text, following = text.rstrip(), following.lstrip()
-    if not text or not following or _CLOSED.search(text):
+    text, next_text = text.rstrip(), next_text.lstrip()
+    if not text or not next_text or _CLOSED.search(text):
         return ""
     lines = text.splitlines()
     is_wrapped = len(lines) > 1 and len(lines[-1]) >= _WRAPPED * max(map(len, lines[:-1]))
-    first = following[0]
+    first = next_text[0]
     if not (first.isalpha() and (not first.isupper() or is_wrapped)):
         return ""
-    sentence = _SENTENCE.match(following.partition("\n\n")[0])
+    sentence = _SENTENCE.match(next_text.partition("\n\n")[0])
     return "" if sentence is None else sentence[0]

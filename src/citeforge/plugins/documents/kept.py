@@ -6,9 +6,9 @@ from typing import Any
 
 from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.package.package import Package
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.design import SEED
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.counts import count_key
@@ -27,7 +27,7 @@ def has_same_contexts(recipe: DocumentsRecipe, old: Package) -> bool:
 
 
 def read_kept_questions(
-    old: Package, passages: PassagePool, cells: Mapping[Cell, int], counts: dict[str, int]
+    old: Package, passages: PassagePool, specs: Mapping[QuestionSpec, int], counts: dict[str, int]
 ) -> list[Question]:
     """Read accepted questions of an earlier package whose evidence is also in the new corpus.
 
@@ -37,33 +37,33 @@ def read_kept_questions(
     Args:
         old: the earlier package.
         passages: passages of the new corpus.
-        cells: number of questions wanted, by form, user and topic.
+        specs: number of questions wanted, by form, user and topic.
         counts: questions that are not kept are counted by reason.
     """
     rows = [row for row in old.written_questions().to_pylist() if row["accepted"]]
     rows = [row for row in rows if row["form"] != SEED]
     texts = old.texts(name for row in rows for name in row["evidence"])
     found = dict(_find_evidence(passages, set(texts.values())))
-    by_names = {_name_cell(cell): cell for cell in cells}
-    left, kept, gone = dict(cells), list[Question](), Counter[str]()
+    by_names = {_name_spec(spec): spec for spec in specs}
+    left, kept, gone = dict(specs), list[Question](), Counter[str]()
     for row in rows:
-        cell = by_names.get((row["form"], row["user"], row["topic"]))
+        spec = by_names.get((row["form"], row["user"], row["topic"]))
         evidence = [found.get(texts[name]) for name in row["evidence"]]
         if None in evidence:
             gone[_CHANGED] += 1
-        elif cell is None or not left[cell]:
+        elif spec is None or not left[spec]:
             gone[_UNWANTED] += 1
         else:
-            left[cell] -= 1
-            kept.append(_read_question(row, cell, tuple(e for e in evidence if e is not None)))
+            left[spec] -= 1
+            kept.append(_read_question(row, spec, tuple(e for e in evidence if e is not None)))
     for why, n in gone.items():
         counts[count_key("questions_not_kept", why)] = n
     return kept
 
 
-def _name_cell(cell: Cell) -> tuple[str, str | None, str | None]:
-    """Get (form, user, topic) of a cell by name, as in the table of questions."""
-    return cell.form.name, None if cell.user is None else cell.user.name, cell.topic
+def _name_spec(spec: QuestionSpec) -> tuple[str, str | None, str | None]:
+    """Get the (form, user, topic) of a question specification, by name."""
+    return spec.form.name, None if spec.user is None else spec.user.name, spec.topic
 
 
 def _find_evidence(
@@ -76,9 +76,11 @@ def _find_evidence(
                 yield (title, text), Evidence(name, title, text)
 
 
-def _read_question(row: Mapping[str, Any], cell: Cell, evidence: tuple[Evidence, ...]) -> Question:
+def _read_question(
+    row: Mapping[str, Any], spec: QuestionSpec, evidence: tuple[Evidence, ...]
+) -> Question:
     """Make a question from its row in an earlier package, with evidence of the new corpus."""
     return Question(
-        row["_id"], cell, evidence, row["question"], list(row["answers"]), row["statement"],
+        row["_id"], spec, evidence, row["question"], list(row["answers"]), row["statement"],
         list(row["quotes"]), row["premise"] or "", row["corrected"] or "",
     )  # fmt: skip

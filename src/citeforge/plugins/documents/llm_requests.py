@@ -10,8 +10,8 @@ from citeforge.engines.files import digest
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.text.quoting import without_tags
 from citeforge.engines.textfiles import read_yaml
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.design import LIST, Design
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.schemas.finish_reasons import TRUNCATED
 
@@ -86,7 +86,7 @@ class PromptedLlm:
 
     def to_write(self, question: Question) -> Request:
         """Make the LLM request to write a question about passages, after worked examples."""
-        form, language = question.cell.form, question.cell.find_wishes(self.design).language
+        form, language = question.spec.form, question.spec.find_wishes(self.design).language
         values: dict[str, object] = {
             "form": form.base, "wishes": [form.description] * bool(form.description),
             "is_first": True, "language": language, "seeds": [],
@@ -98,19 +98,19 @@ class PromptedLlm:
             values["is_first"] = False
         values |= {
             "passages": _as_rows(question.evidence),
-            "wishes": self._list_wishes(question.cell),
+            "wishes": self._list_wishes(question.spec),
             "seeds": sample_ids(
                 self.seeds, _SHOWN_SEEDS, self._draw_seed, f"seeds of {question.id}"
             ),
         }
         return self._request(QUESTION, values, _QUESTION_TOKENS, turns=turns)
 
-    def _list_wishes(self, cell: Cell) -> list[str]:
+    def _list_wishes(self, spec: QuestionSpec) -> list[str]:
         """List the instructions to the LLM for a question's form, asking user and wording."""
-        user = cell.user
+        user = spec.user
         asks = f"Ask as this person would: {user.description}." if user is not None else ""
-        wishes = cell.find_wishes(self.design).sentences
-        return [wish for wish in (cell.form.description, asks, *wishes) if wish]
+        wishes = spec.find_wishes(self.design).sentences
+        return [wish for wish in (spec.form.description, asks, *wishes) if wish]
 
     def to_find_evidence(self, question: Question, passage: Evidence) -> Request:
         """Make the LLM request to answer a user's seed question from a passage, with a quote."""
@@ -131,7 +131,7 @@ class PromptedLlm:
         several = question.base == LIST
         values = {
             "question": question.text, "several": several, "passages": _as_rows(passages),
-            "language": question.cell.find_wishes(self.design).language,
+            "language": question.spec.find_wishes(self.design).language,
         }  # fmt: skip
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 

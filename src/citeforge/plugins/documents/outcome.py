@@ -10,7 +10,7 @@ from citeforge.builders.shares import share_with_interval
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.shown import show_percent
 from citeforge.engines.text.variety import variety_stats
-from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Question
 from citeforge.schemas.counts import count_key
 
@@ -18,14 +18,14 @@ Stats = dict[str, int | float | str]
 
 
 def mix_stats(
-    cells: Mapping[Cell, int],
+    specs: Mapping[QuestionSpec, int],
     questions: Sequence[Question],
     declared: Mapping[str, Mapping[str, float]],
 ) -> Stats:
     """Compare the declared shares of forms, users and topics with accepted questions.
 
     Args:
-        cells: number of questions wanted, by form, user and topic.
+        specs: number of questions wanted, by form, user and topic.
         questions: all questions that were written.
         declared: form, user and topic to names and their shares; none for a design without.
     """
@@ -37,12 +37,12 @@ def mix_stats(
     )
     for group, key, axis in axes:
         wanted, shares = Counter[str](), declared.get(group, {})
-        for cell, n in cells.items():
-            wanted[axis(cell)] += n
-        made = Counter(axis(q.cell) for q in questions if q.is_accepted and q.cell in cells)
+        for spec, n in specs.items():
+            wanted[axis(spec)] += n
+        made = Counter(axis(q.spec) for q in questions if q.is_accepted and q.spec in specs)
         for name, share in shares.items():
             n_wanted = wanted[name]
-            checks = Counter(q.check for q in questions if q.check and axis(q.cell) == name)
+            checks = Counter(q.check for q in questions if q.check and axis(q.spec) == name)
             text = share_with_interval(made[name], made.total())
             text += f"; declared {show_percent(share / sum(shares.values()), 1)}"
             if wanted and not n_wanted:
@@ -58,19 +58,19 @@ def mix_stats(
     return stats
 
 
-def _form(cell: Cell) -> str:
-    """Get the name of a cell's question form."""
-    return cell.form.name
+def _form(spec: QuestionSpec) -> str:
+    """Get the form's name in a question specification."""
+    return spec.form.name
 
 
-def _user(cell: Cell) -> str:
-    """Get the name of a cell's group of users; "" without one."""
-    return "" if cell.user is None else cell.user.name
+def _user(spec: QuestionSpec) -> str:
+    """Get the user group's name in a question specification; "" without one."""
+    return "" if spec.user is None else spec.user.name
 
 
-def _topic(cell: Cell) -> str:
-    """Get the name of a cell's topic; "" without one."""
-    return cell.topic or ""
+def _topic(spec: QuestionSpec) -> str:
+    """Get the topic's name in a question specification; "" without one."""
+    return spec.topic or ""
 
 
 def diversity_stats(label: str, texts: Iterable[str], embedder: Embedder) -> Stats:

@@ -23,7 +23,6 @@ from citeforge.engines.running.setup import (
 )
 from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.engines.textfiles import read_csv
-from citeforge.plugins.documents.cells import Cell, draw_cells, draw_passages, spread_cells
 from citeforge.plugins.documents.corpus import (
     SHORTEST,
     PassagePool,
@@ -40,6 +39,12 @@ from citeforge.plugins.documents.design import (
     built_in_forms,
 )
 from citeforge.plugins.documents.llm_requests import ANSWER, USUAL_CHARACTERS, PromptedLlm
+from citeforge.plugins.documents.question_specs import (
+    QuestionSpec,
+    draw_passages,
+    draw_specs,
+    spread_specs,
+)
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.seeds import make_prompted_llm, read_seeds
@@ -99,12 +104,12 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             info, corpus, _ = read_documents(recipe, source, build.workspace)
             passages = PassagePool(corpus, recipe.seed)
             topics = read_topics(recipe, design.topics, passages)
-            wanted = draw_cells(design, recipe.n_queries, recipe.seed, topics.shares)
-            drawn = draw_passages(spread_cells(wanted), topics.split(passages.order))
+            wanted = draw_specs(design, recipe.n_queries, recipe.seed, topics.shares)
+            drawn = draw_passages(spread_specs(wanted), topics.split(passages.order))
             texts = passages.texts([name for _, name in drawn])
-            edited = _read_edited_cells(recipe, design)
+            edited = _read_edited_specs(recipe, design)
             seeds = [] if recipe.seeds is None else [s.question for s in read_seeds(recipe.seeds)]
-            partners = [texts[name].text for cell, name in drawn if cell.form.base == PAIR]
+            partners = [texts[name].text for spec, name in drawn if spec.form.base == PAIR]
             parts = _plan_embedding(recipe, run, corpus, partners, len(drawn), len(edited), seeds)
             build.workspace.package_folder.mkdir(exist_ok=True)
     n_near = max(0, min(recipe.asking.neighbours, len(passages.order) + passages.n_short - 1))
@@ -115,10 +120,10 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             recipe.judging.judge is not None,
             n_near,
             number,
-            cell,
+            spec,
             texts[name],
         )
-        for number, (cell, name) in enumerate(drawn)
+        for number, (spec, name) in enumerate(drawn)
     ]
     known = [texts[name] for _, name in drawn]
     if recipe.keep_seeds and known:
@@ -128,8 +133,8 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         ]
     if known:
         asked += [
-            _plan_check(prompted_llm, recipe, n_near, len(drawn) + n, cell, known[n % len(known)])
-            for n, cell in enumerate(edited)
+            _plan_check(prompted_llm, recipe, n_near, len(drawn) + n, spec, known[n % len(known)])
+            for n, spec in enumerate(edited)
         ]
     requests, further, pairs = (
         [one for some in asked for one in getattr(some, name)]
@@ -169,8 +174,8 @@ def _open_llm(name: str, run: RunOptions, store: Path | None, option: str) -> Ll
     return make_llm(name, option=option, options=run)
 
 
-def _read_edited_cells(recipe: DocumentsRecipe, design: Design) -> list[Cell]:
-    """List a cell (form alone) for each question that a person edited in a decision sheet.
+def _read_edited_specs(recipe: DocumentsRecipe, design: Design) -> list[QuestionSpec]:
+    """List the forms, as specifications, of questions that a decision sheet edits.
 
     Raises:
         InputError: the sheet cannot be read.
@@ -180,7 +185,7 @@ def _read_edited_cells(recipe: DocumentsRecipe, design: Design) -> list[Cell]:
     forms = {form.name: form for form in design.forms}
     other = built_in_forms()[SINGLE]  # of seeds, or of a sheet without this column
     return [
-        Cell(forms.get(row.get("form", ""), other))
+        QuestionSpec(forms.get(row.get("form", ""), other))
         for _, row in read_csv(recipe.decided_questions, ("label",))
         if row["label"].strip().lower() == EDIT
     ]
@@ -188,14 +193,14 @@ def _read_edited_cells(recipe: DocumentsRecipe, design: Design) -> list[Cell]:
 
 def _plan_question(
     prompted_llm: PromptedLlm, recipe: DocumentsRecipe, has_judge: bool, n_near: int, number: int,
-    cell: Cell, passage: Evidence,
+    spec: QuestionSpec, passage: Evidence,
 ) -> _PlannedCalls:  # fmt: skip
     """Plan the model calls to write and check one question, with made-up texts.
 
     Args:
         n_near: number of nearest passages that are searched.
         number: number of the question, which makes its texts differ from those of others.
-        cell: form of the question, and its user.
+        spec: form of the question, and its user.
         passage: its evidence.
 
     Returns:
@@ -207,12 +212,12 @@ def _plan_question(
         return f"{start} {number}".ljust(USUAL_CHARACTERS, "?")
 
     shown = min(recipe.asking.shown, n_near)
-    question = Question(f"q{number}", cell, (passage,), text=stand_in("question"))
+    question = Question(f"q{number}", spec, (passage,), text=stand_in("question"))
     several = [[passage] * shown] if shown else []
     if question.base == ABSENT:
         answering = [prompted_llm.to_answer(question, p, n) for n in range(2) for p in several]
         denied = Pair(premise_of(passage.title, passage.text), stand_in("premise"))
-        pairs = [denied] if cell.form.check == "premise" else []
+        pairs = [denied] if spec.form.check == "premise" else []
         return _PlannedCalls([prompted_llm.to_write(question), *answering], [], pairs)
     # With a judge the reader reads the nearest passages, and further ones that are entailed.
     n_read = min(shown, n_near) if has_judge else n_near
@@ -246,28 +251,28 @@ def _plan_seed(
         number: number of the seed.
         passage: stands in for the nearest passages.
     """
-    cell = Cell(built_in_forms()[SINGLE])
-    checks = _plan_check(prompted_llm, recipe, n_near, -1 - number, cell, passage)
-    question = Question(f"seed{number}", cell, (), text=f"seed {number}".ljust(USUAL_CHARACTERS))
+    spec = QuestionSpec(built_in_forms()[SINGLE])
+    checks = _plan_check(prompted_llm, recipe, n_near, -1 - number, spec, passage)
+    question = Question(f"seed{number}", spec, (), text=f"seed {number}".ljust(USUAL_CHARACTERS))
     rows = [replace(passage, title=f"{passage.title} {n}") for n in range(recipe.asking.shown)]
     finding = [prompted_llm.to_find_evidence(question, row) for row in rows]
     return replace(checks, requests=[*finding, *checks.requests])
 
 
 def _plan_check(
-    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int, cell: Cell,
-    passage: Evidence,
+    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int,
+    spec: QuestionSpec, passage: Evidence,
 ) -> _PlannedCalls:  # fmt: skip
     """Plan the model calls to check one question that the LLM does not write.
 
     Args:
         n_near: number of nearest passages that are searched.
         number: number of the question.
-        cell: its form.
+        spec: its form.
         passage: its evidence.
     """
     has_judge = recipe.judging.judge is not None
-    planned = _plan_question(prompted_llm, recipe, has_judge, n_near, number, cell, passage)
+    planned = _plan_question(prompted_llm, recipe, has_judge, n_near, number, spec, passage)
     return replace(planned, requests=planned.requests[1:])
 
 

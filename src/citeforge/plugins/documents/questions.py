@@ -8,9 +8,9 @@ from pathlib import Path
 
 from citeforge.builders.rage.relevance_labels import read_relevance_labels
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.design import ABSENT, LIST, PAIR
 from citeforge.plugins.documents.polar import is_one, polar_words, starts_with_one
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.refusals import EVERY_LANGUAGE
@@ -43,7 +43,7 @@ class Question:
 
     Attributes:
         id: ``q`` and its number among all questions written.
-        cell: its form, and the group of users that asks it.
+        spec: its form, and the group of users that asks it.
         evidence: passages that it was written from.
         text: the question.
         answers: short answers; for a list, one per item.
@@ -59,7 +59,7 @@ class Question:
     """
 
     id: str
-    cell: Cell
+    spec: QuestionSpec
     evidence: tuple[Evidence, ...]
     text: str = ""
     answers: list[str] = field(default_factory=list)
@@ -76,17 +76,17 @@ class Question:
     @property
     def base(self) -> str:
         """Base of the question's form: ``single``, ``pair``, ``list`` or ``absent``."""
-        return self.cell.form.base
+        return self.spec.form.base
 
     @property
     def is_polar(self) -> bool:
         """Whether the question is to be answered by yes or no."""
-        return self.cell.form.check == "yes/no"
+        return self.spec.form.check == "yes/no"
 
     @property
     def further_text(self) -> str:
         """Name of the question's extra text field: ``premise`` or ``corrected``; else ""."""
-        return _FURTHER_TEXTS.get(self.cell.form.check, "")
+        return _FURTHER_TEXTS.get(self.spec.form.check, "")
 
     @property
     def is_accepted(self) -> bool:
@@ -105,12 +105,12 @@ class Question:
     def row(self) -> dict[str, object]:
         """Convert the question to a row of the package's table of questions."""
         same = ("base", "answers", "statement", "quotes", "relevant", "unsure")
-        user = self.cell.user
+        user = self.spec.user
         return {
             "_id": self.id,
-            "form": self.cell.form.name,
+            "form": self.spec.form.name,
             "user": None if user is None else user.name,
-            "topic": self.cell.topic,
+            "topic": self.spec.topic,
             **{name: getattr(self, name) for name in same},
             "question": self.text,
             "premise": self.premise or None,

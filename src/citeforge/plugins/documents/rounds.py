@@ -10,7 +10,6 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.text.quoting import repeats_number
-from citeforge.plugins.documents.cells import Cell, Topics, draw_passages, spread_cells
 from citeforge.plugins.documents.checks import (
     ALONE,
     ANSWERED,
@@ -33,6 +32,12 @@ from citeforge.plugins.documents.checks import (
 from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.design import ABSENT, PAIR
 from citeforge.plugins.documents.llm_requests import PromptedLlm, TextReply
+from citeforge.plugins.documents.question_specs import (
+    QuestionSpec,
+    Topics,
+    draw_passages,
+    spread_specs,
+)
 from citeforge.plugins.documents.questions import (
     Evidence,
     Question,
@@ -58,7 +63,7 @@ class QuestionMaker:
 
     Attributes:
         recipe: options of the checks.
-        cells: number of questions wanted, by form and user.
+        specs: number of questions wanted, by form and user.
         prompted_llm: the LLM, with the prompts.
         judge: decides what passages entail; None for no judge.
         passages: passages of the corpus.
@@ -67,7 +72,7 @@ class QuestionMaker:
     """
 
     recipe: DocumentsRecipe
-    cells: Mapping[Cell, int]
+    specs: Mapping[QuestionSpec, int]
     prompted_llm: PromptedLlm
     judge: JudgeSession | None
     passages: PassagePool
@@ -86,7 +91,7 @@ class QuestionMaker:
         made = list(kept)
         taken = {passage.id for question in kept for passage in question.evidence}
         orders = self.topics.split(name for name in self.passages.order if name not in taken)
-        written: dict[str, int] = dict.fromkeys(wanted_by_form(self.cells), 0)
+        written: dict[str, int] = dict.fromkeys(wanted_by_form(self.specs), 0)
         while fresh := self._draw_questions(made, written, orders):
             with progress("asking for questions", len(fresh), "questions") as advance:
                 self._write_questions(fresh)
@@ -110,42 +115,42 @@ class QuestionMaker:
 
     def _draw_questions(
         self,
-        made: Sequence[Question],
-        written: dict[str, int],
+        earlier: Sequence[Question],
+        n_written: dict[str, int],
         orders: Mapping[str | None, Iterator[str]],
     ) -> list[Question]:
         """Draw evidence for the next round; return its questions, still without texts.
 
         Args:
-            made: questions of earlier rounds.
-            written: number of questions written so far, by form; those drawn are added.
+            earlier: questions of earlier rounds.
+            n_written: number of questions written so far, by form; those drawn are added.
             orders: topic to the ids of its passages, in the order in which questions are written.
         """
-        numbers: dict[Cell, int] = {}
-        planned = dict(written)
-        wanted_of_form = wanted_by_form(self.cells)
-        for cell, wanted in self.cells.items():
-            form = cell.form.name
-            accepted = sum(q.cell == cell for q in _accepted(made))
+        numbers: dict[QuestionSpec, int] = {}
+        planned = dict(n_written)
+        wanted_of_form = wanted_by_form(self.specs)
+        for spec, wanted in self.specs.items():
+            form = spec.form.name
+            accepted = sum(q.spec == spec for q in _accepted(earlier))
             tries_left = self.recipe.asking.tries * wanted_of_form[form] - planned[form]
-            numbers[cell] = max(0, min(wanted - accepted, tries_left))
-            planned[form] += numbers[cell]
-        drawn = draw_passages(spread_cells(numbers), orders)
-        for cell, _ in drawn:  # a topic without passages takes no tries of others
-            written[cell.form.name] += 1
+            numbers[spec] = max(0, min(wanted - accepted, tries_left))
+            planned[form] += numbers[spec]
+        drawn = draw_passages(spread_specs(numbers), orders)
+        for spec, _ in drawn:  # a topic without passages takes no tries of others
+            n_written[spec.form.name] += 1
         texts = self.passages.texts([name for _, name in drawn])
         partners = self._find_partners(
-            [texts[name] for cell, name in drawn if cell.form.base == PAIR]
+            [texts[name] for spec, name in drawn if spec.form.base == PAIR]
         )
         questions: list[Question] = []
-        last = max((int(q.id[1:]) for q in made), default=0)
-        for cell, name in drawn:
+        last = max((int(q.id[1:]) for q in earlier), default=0)
+        for spec, name in drawn:
             evidence: tuple[Evidence, ...] = (texts[name],)
-            if cell.form.base == PAIR:
+            if spec.form.base == PAIR:
                 if name not in partners:
                     continue
                 evidence = (texts[name], partners[name])
-            questions.append(Question(f"q{last + len(questions) + 1}", cell, evidence))
+            questions.append(Question(f"q{last + len(questions) + 1}", spec, evidence))
         return questions
 
     def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
@@ -318,7 +323,7 @@ class QuestionMaker:
             question: a question.
             nearest_ids: ids of the nearest passages, in order.
         """
-        wanted = question.cell.find_wishes(self.prompted_llm.design).difficulty
+        wanted = question.spec.find_wishes(self.prompted_llm.design).difficulty
         if wanted is None or question.base == ABSENT:
             return
         ids = [e.id for e in question.evidence]
@@ -331,7 +336,9 @@ class QuestionMaker:
         elif wanted == "hard" and last == len(ids):
             question.reject(DIFFICULTY, "a search finds its evidence first of all: not hard")
 
-    def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
+    def _find_others(
+        self, questions: Sequence[Question], near_passages: dict[str, list[Evidence]]
+    ) -> None:
         """Record which near passages also answer a question; reject ambiguous questions.
 
         Relevant: an LLM that reads the passage alone gives half of the right answers, and the judge
@@ -342,13 +349,13 @@ class QuestionMaker:
 
         Args:
             questions: questions that passed all earlier checks.
-            near: nearest passages, by id of the question.
+            near_passages: nearest passages, by id of the question.
         """
-        verdicts = self._judge_passages(questions, near)
+        verdicts = self._judge_passages(questions, near_passages)
         suspects = {
             q.id: [
                 (p, verdicts.get((q.id, p.id)))
-                for rank, p in enumerate(near[q.id])
+                for rank, p in enumerate(near_passages[q.id])
                 if p.id not in {*q.relevant, *q.unsure}
                 and (self.judge is None or rank < self.recipe.asking.shown or verdicts[q.id, p.id])
             ]
@@ -378,7 +385,7 @@ class QuestionMaker:
         return is_elsewhere and fits_passage(question, passage, reply.text)
 
     def _judge_passages(
-        self, questions: Sequence[Question], near: dict[str, list[Evidence]]
+        self, questions: Sequence[Question], near_passages: dict[str, list[Evidence]]
     ) -> dict[tuple[str, str], bool]:
         """Ask the judge which near passages entail statements, by (question, passage) id.
 
@@ -387,14 +394,14 @@ class QuestionMaker:
 
         Args:
             questions: questions with statement and quotes.
-            near: nearest passages, by id of the question.
+            near_passages: nearest passages, by id of the question.
         """
         if self.judge is None:
             return {}
         pairs = [
             (q, p, [Pair(premise_of(p.title, p.text), h) for h in q.hypotheses])
             for q in questions
-            for p in near[q.id]
+            for p in near_passages[q.id]
         ]
         verdicts = self.judge.ask(pair for _, _, some in pairs for pair in some)
         is_entailed = {}
@@ -435,15 +442,17 @@ def _quote_reply(reply: TextReply) -> str:
     return f"({reply.failure})" if reply.failure else repr(reply.text[:120])
 
 
-def wanted_by_form(cells: Mapping[Cell, int]) -> dict[str, int]:
-    """Add up the numbers of questions wanted per cell to numbers per form."""
+def wanted_by_form(specs: Mapping[QuestionSpec, int]) -> dict[str, int]:
+    """Add up the wanted numbers of question specifications by their form."""
     wanted = Counter[str]()
-    for cell, n in cells.items():
-        wanted[cell.form.name] += n
+    for spec, n in specs.items():
+        wanted[spec.form.name] += n
     return dict(wanted)
 
 
-def count_questions(cells: Mapping[Cell, int], questions: Sequence[Question]) -> dict[str, int]:
+def count_questions(
+    specs: Mapping[QuestionSpec, int], questions: Sequence[Question]
+) -> dict[str, int]:
     """Count questions written, rejected by each check, accepted and missing, by count key.
 
     Those that a person dropped are not missing; of users' own questions none can be.
@@ -452,8 +461,8 @@ def count_questions(cells: Mapping[Cell, int], questions: Sequence[Question]) ->
     for check in CHECKS:
         if n := sum(q.check == check for q in questions):
             counts[count_key("questions_rejected", check)] = n
-    for form, wanted in wanted_by_form(cells).items():
-        made = [q for q in questions if q.cell in cells and q.cell.form.name == form]
+    for form, wanted in wanted_by_form(specs).items():
+        made = [q for q in questions if q.spec in specs and q.spec.form.name == form]
         accepted = sum(q.is_accepted for q in made)
         counts[count_key("questions_accepted", form)] = accepted
         missing = wanted - accepted - sum(q.check == PERSON for q in made)

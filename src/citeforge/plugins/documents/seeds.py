@@ -8,16 +8,16 @@ import msgspec
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.llm.records import Llm
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import NO_EVIDENCE
 from citeforge.plugins.documents.design import SEED, SINGLE, Form
 from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Question, gives_answers, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker
 from citeforge.schemas.errors import InputError
 
-_CELL = Cell(Form(name=SEED, base=SINGLE))
+_SPEC = QuestionSpec(Form(name=SEED, base=SINGLE))
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,7 +91,7 @@ def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Ques
         One question per seed, which no other check has seen.
     """
     questions = [
-        Question(f"{SEED}{n}", _CELL, (), seed.question) for n, seed in enumerate(seeds, 1)
+        Question(f"{SEED}{n}", _SPEC, (), seed.question) for n, seed in enumerate(seeds, 1)
     ]
     near = maker.find_nearest({q.id: q.text for q in questions}, maker.recipe.asking.shown)
     pairs = [(q, passage) for q in questions for passage in near[q.id]]
@@ -105,7 +105,7 @@ def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Ques
     )
     for question, seed in zip(questions, seeds, strict=True):
         for passage in near[question.id]:
-            found = Question(question.id, _CELL, (passage,))
+            found = Question(question.id, _SPEC, (passage,))
             fault = read_question(f"Question: {seed.question}\n{next(replies)}", found)
             if question.evidence or fault is not None:
                 continue

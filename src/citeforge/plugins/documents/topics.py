@@ -17,10 +17,10 @@ from citeforge.engines.models.vectors import gather
 from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.engines.text.short_replies import json_objects
-from citeforge.plugins.documents.cells import Topics
 from citeforge.plugins.documents.corpus import PassagePool, passage_file
 from citeforge.plugins.documents.design import FOLDER, HEADING, REST, DesignedTopic
 from citeforge.plugins.documents.llm_requests import TOPICS, PromptedLlm
+from citeforge.plugins.documents.question_specs import Topics
 from citeforge.plugins.documents.questions import Evidence
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.errors import InputError

@@ -1,4 +1,4 @@
-"""Cells of a design: how many questions of each form and topic each group of users asks."""
+"""Specifications of questions: how many of each form and topic each group of users asks."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from citeforge.plugins.documents.wishes import Wishes
 
 
 @dataclass(frozen=True)
-class Cell:
+class QuestionSpec:
     """Form, group of users and topic of questions; None where the design has no users or topics."""
 
     form: Form
@@ -41,7 +41,7 @@ class Topics:
     of_passage: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, order: Iterable[str]) -> dict[str | None, Iterator[str]]:
-        """Group passage ids by topic, keeping their order; all under None without topics.
+        """Group passage ids by topic, keeping their order; without topics, all under None.
 
         Args:
             order: ids of passages in the order in which questions are written about them.
@@ -71,10 +71,10 @@ def apportion(total: int, shares: Mapping[str, float]) -> dict[str, int]:
     return numbers
 
 
-def draw_cells(
+def draw_specs(
     design: Design, total: int, seed: int, topics: Mapping[str, float] | None = None
-) -> dict[Cell, int]:
-    """Draw the number of questions per cell (form, group of users, topic).
+) -> dict[QuestionSpec, int]:
+    """Draw the number of questions per specification (form, group of users, topic).
 
     The numbers by form, user and topic are the declared shares, rounded; which user asks which form
     about which topic is drawn.
@@ -98,30 +98,30 @@ def draw_cells(
     if topics:
         subjects = [name for name, n in apportion(total, topics).items() for _ in range(n)]
         generator(seed, "topics of questions").shuffle(subjects)
-    return dict(Counter(map(Cell, asked, users, subjects)))
+    return dict(Counter(map(QuestionSpec, asked, users, subjects)))
 
 
 def draw_passages(
-    cells: Iterable[Cell], orders: Mapping[str | None, Iterator[str]]
-) -> list[tuple[Cell, str]]:
-    """Draw a passage for each cell (form, users, topic) from those left of its topic.
+    specs: Iterable[QuestionSpec], orders: Mapping[str | None, Iterator[str]]
+) -> list[tuple[QuestionSpec, str]]:
+    """Draw a passage of the right topic for each question specification, while any are left.
 
     Args:
-        cells: cells, each as often as it needs a passage.
+        specs: specifications, each as often as it needs a passage.
         orders: topic to the ids of its passages, from which those drawn are taken.
     """
-    drawn = ((cell, next(orders[cell.topic], None)) for cell in cells)
-    return [(cell, name) for cell, name in drawn if name is not None]
+    drawn = ((spec, next(orders[spec.topic], None)) for spec in specs)
+    return [(spec, name) for spec, name in drawn if name is not None]
 
 
-def spread_cells(numbers: Mapping[Cell, int]) -> list[Cell]:
-    """Repeat each cell (form, users, topic) as often as its number, evenly interleaved.
+def spread_specs(numbers: Mapping[QuestionSpec, int]) -> list[QuestionSpec]:
+    """Repeat each question specification as often as its number, evenly interleaved.
 
-    So each cell gets its share of the passages where these are fewer than the questions.
+    So each specification gets its share of the passages where these are fewer than the questions.
     """
     places = [
-        ((place + 0.5) / number, at, cell)
-        for at, (cell, number) in enumerate(numbers.items())
+        ((place + 0.5) / number, at, spec)
+        for at, (spec, number) in enumerate(numbers.items())
         for place in range(number)
     ]
-    return [cell for _, _, cell in sorted(places, key=lambda one: one[:2])]
+    return [spec for _, _, spec in sorted(places, key=lambda one: one[:2])]
