@@ -184,7 +184,7 @@ COMMANDS: Catalogue[Command, None] = Catalogue(
         ),
         Command(
             "list",
-            "List the names that options take: sources, formats, judges, measures, …",
+            "List the names to choose from: sources, formats, judges, measures, …",
             _list,
             "Look up",
         ),

@@ -87,7 +87,7 @@ def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> No
 
 
 def _echo_counts(counts: Mapping[str, int]) -> None:
-    """Print counts of triples and labels left out of a graph or added to it, one per line."""
+    """Print counts of what was left out of a graph, and of its endpoint's changed replies."""
     from citeforge.schemas.counts import describe_count
 
     for key, number in counts.items():

@@ -21,7 +21,7 @@ _PLURALS = {"llms": "LLMs", "perplexity": "perplexity models", "graphs": "knowle
 
 @click.group("list", cls=NamedCommands)
 def lists() -> None:
-    """List the names that options take: sources, formats, judges, measures, …"""
+    """List the names to choose from: sources, formats, judges, measures, …"""
 
 
 def _list_sort(sort: Sort) -> None:

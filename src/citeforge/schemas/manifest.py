@@ -51,7 +51,7 @@ def is_hashed(name: str) -> bool:
 
 
 def benchmark_hash(files: Mapping[str, str]) -> str:
-    """Compute a benchmark's hash from the hashes of its files; only tables of content count."""
+    """Compute a benchmark's hash from those of its tables (except ``cosines/``) and its secret."""
     lines = sorted(
         f"{sha}  {name}\n" for name, sha in files.items() if is_hashed(name) or name == SECRET
     )
