@@ -102,7 +102,7 @@ def judge_negatives(
     hypotheses: dict[str, list[str]],
     judge: JudgeSession,
 ) -> dict[tuple[str, str], list[tuple[str, Verdict]]]:
-    """Judge which of its query's hypotheses each negative passage entails: (hypothesis, verdict).
+    """Judge which hypotheses of its query each negative entails: (hypothesis, verdict) by pair.
 
     Hypotheses on which the judge failed are left out.
 

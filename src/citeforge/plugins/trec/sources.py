@@ -21,9 +21,10 @@ _QUERIES = ("text", "query", "title", "description")
 
 
 def open_trec(argument: str, split: str | None, options: ReadOptions) -> "TrecSource":
-    """Open the source ``trec:PATH``: a folder with ``topics.tsv``, ``qrels`` and ``corpus.jsonl``.
+    """Open the source ``trec:PATH``: a folder of TREC topics, qrels and a corpus.
 
-    With several splits: ``topics.SPLIT.tsv`` and ``qrels.SPLIT`` (``.txt``, ``.tsv``).
+    Its files are ``topics.tsv``, ``qrels`` and ``corpus.jsonl``. With several splits:
+    ``topics.SPLIT.tsv`` and ``qrels.SPLIT`` (``.txt``, ``.tsv``).
 
     Args:
         argument: path of the folder.
