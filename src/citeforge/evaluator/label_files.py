@@ -100,20 +100,20 @@ class LabelRegister:
         return False
 
 
-def read_labels(path: Path, form: str = "auto") -> list[Label]:
-    """Read people's labels of statements from a file in one of four formats (``form``).
+def read_labels(path: Path, file_format: str = "auto") -> list[Label]:
+    """Read people's labels of statements from a file in one of four formats.
 
     Args:
         path: JSON Lines of ``labels import``, in ExpertQA's layout or of claims with references,
             or ALCE's JSON.
-        form: a value of ``--format``; ``auto`` detects the format.
+        file_format: a value of ``--format``; ``auto`` detects the format.
 
     Raises:
         InputError: the file is in none of these formats, or has no label of a statement.
     """
     readers = {"annotations": _read_annotations, "expertqa": _read_expertqa, "alce": _read_alce,
                "claims": _read_claims}  # fmt: skip
-    rows = list(readers[detect_format(path) if form == "auto" else form](path))
+    rows = list(readers[detect_format(path) if file_format == "auto" else file_format](path))
     if not any(label.level is not None for label in rows):
         raise InputError(
             "contains no label of a statement",

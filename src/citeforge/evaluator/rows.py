@@ -129,6 +129,6 @@ OF_ANY_CITATION = "CiteP"
 
 
 def is_trivial(file: ScoreFile, measure: str) -> bool:
-    """Whether a measure is trivial on a file, as all passages shown are relevant."""
+    """Whether any citation satisfies a measure, because all passages shown are relevant."""
     counts = file.counts
     return measure == OF_ANY_CITATION and 0 < counts.n_queries == counts.n_all_relevant

@@ -123,7 +123,7 @@ def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
 
 
 def _add_models(tools: ScoringTools, run: RunOptions) -> ScoringTools:
-    """Add the judge that options name, unless there is one, and their LLM."""
+    """Copy tools with the judge (unless there is one) and the LLM that the options name."""
     options, judge, llm = tools.options, tools.judge, None
     if judge is None:
         judge = judge_session(options, run, repeats=options.judge_repeats)

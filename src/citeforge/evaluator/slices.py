@@ -28,7 +28,7 @@ OF_CONTEXT = ("n_relevant", "n_shown")
 
 
 def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> dict[str, list[str]]:
-    """Read every query's value of each field as text: field name to one value per query.
+    """Read each field's values as texts: field name to one value per query.
 
     Args:
         benchmark: the benchmark.
@@ -166,7 +166,7 @@ def _score_slice(
 
 
 def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list[str]:
-    """List the query fields (``--by``) by whose values all score files have scored slices.
+    """List the query fields (``--by``) on which all score files have scored slices.
 
     Args:
         files: score files.
@@ -224,7 +224,7 @@ def make_slice_file(file: ScoreFile, name: str, value: str) -> ScoreFile | None:
 
 
 def list_slices(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
-    """List the values of a field with their numbers of queries, in the order of the files."""
+    """List (value, number of queries) of a field's slices, in the order of the files."""
     sizes: dict[str, int] = {}
     for file in files:
         for part in file.slices:

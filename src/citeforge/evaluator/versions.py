@@ -44,7 +44,7 @@ def _explain_versions(
     noun: str, files: tuple[ScoreFile, ScoreFile], versions: tuple[str, str],
     changes: Sequence[str],
 ) -> str | None:  # fmt: skip
-    """Write what changed since the older of two versions, and how to score again.
+    """Explain what changed since the older of two versions, and how to score again.
 
     Args:
         noun: what has versions, such as the name of a measure.

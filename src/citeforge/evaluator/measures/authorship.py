@@ -90,9 +90,9 @@ class Cells:
     are_paired: bool
     has_gold: bool
 
-    def scores(self, context: str, column: Column) -> Floats:
+    def scores(self, context: str, select_score: Column) -> Floats:
         """Get one score of all answers in an experimental condition, shape (runs, queries)."""
-        values = column(self.columns[context])
+        values = select_score(self.columns[context])
         # Only where all cells were run alike can runs be paired.
         return values if self.are_paired else mean_of_runs(values)[None]
 
@@ -139,13 +139,13 @@ class InCell:
     cells: Cells
     context: str
 
-    def values(self, column: Column) -> Floats:
+    def values(self, select_score: Column) -> Floats:
         """Get one score of the answers in this experimental condition, shape (runs, queries)."""
-        return self.cells.scores(self.context, column)
+        return self.cells.scores(self.context, select_score)
 
-    def mean(self, column: Column) -> Sample:
+    def mean(self, select_score: Column) -> Sample:
         """Average one score of the answers in this experimental condition over queries."""
-        return mean_sample(self.values(column))
+        return mean_sample(self.values(select_score))
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class BetweenCells:
     cells: Cells
     pair: OriginComparison
 
-    def values(self, column: Column, *used: Cell) -> list[Floats]:
+    def values(self, select_score: Column, *used: Cell) -> list[Floats]:
         """Get one score of the answers in each compared condition, each of shape (runs, queries).
 
         Raises:
@@ -164,7 +164,7 @@ class BetweenCells:
         contexts = [c.context for c in (self.pair.first, self.pair.second, *used)]
         if absent := sorted(set(contexts) - set(self.cells.columns)):
             raise CannotError(f"needs the cell {' and '.join(absent)}", code="missing-field")
-        return [self.cells.scores(context, column) for context in contexts]
+        return [self.cells.scores(context, select_score) for context in contexts]
 
     def name_test_group(self, group_name: str) -> str:
         """Name the group of tests whose p-values are adjusted together; placebos have their own."""
@@ -276,37 +276,37 @@ def _sum_tokens(cell_answers: InCell, tokens: Tokens) -> Floats:
     return np.nan_to_num(np.stack([cell_answers.values(one) for one in tokens], axis=-1))
 
 
-def compute_sensitivity(compared: BetweenCells, column: Column) -> Sample:
+def compute_sensitivity(compared: BetweenCells, select_score: Column) -> Sample:
     """Compute attribution sensitivity (CAS): mean absolute change of a score by author labels.
 
     It is no difference of two systems, and has no p: without labels it is above 0, too.
 
     Args:
         compared: cells with and without labels, and all answers.
-        column: which value of the answers to compare, such as precision.
+        select_score: which value of the answers to compare, such as precision.
     """
-    first, second = compared.values(column)
+    first, second = compared.values(select_score)
     return replace(mean_sample(np.abs(first - second)), table=compared.name_test_group("CAS"))
 
 
-def sensitivity_over_placebo(compared: BetweenCells, column: Column) -> list[Sample]:
+def sensitivity_over_placebo(compared: BetweenCells, select_score: Column) -> list[Sample]:
     """Compute how much more author labels change a score than placebos; empty without placebo.
 
     Args:
         compared: cells with and without labels, and all answers.
-        column: which value of the answers to compare, such as precision.
+        select_score: which value of the answers to compare, such as precision.
     """
     placebo = _placebo_cell(compared.cells.design, compared.pair.first)
     if placebo is None:
         return []
-    first, second, other = compared.values(column, placebo)
+    first, second, other = compared.values(select_score, placebo)
     change = np.abs(first - second) - np.abs(other - second)
     return [_tested_mean(change, compared.name_test_group("CAS over the placebo's"))]
 
 
-def compute_bias(compared: BetweenCells, column: Column) -> Sample:
+def compute_bias(compared: BetweenCells, select_score: Column) -> Sample:
     """Compute attribution bias (CAB): gain of a score if relevant passages are labelled human."""
-    first, second = compared.values(column)
+    first, second = compared.values(select_score)
     return _tested_mean(compared.pair.omega * (first - second), compared.name_test_group("CAB"))
 
 
@@ -357,9 +357,9 @@ MEASURES = (
         SENSITIVITY.measure(
             f"CAS.{m}", f"mean |{m} with labels − {m} of vanilla|: sensitivity",
             formula="`mean |M with labels − M of vanilla|` for M = Auth.P, Auth.R",
-            source=f"{_PAPER}, equation 1", sample=partial(compute_sensitivity, column=column),
+            source=f"{_PAPER}, equation 1", sample=partial(compute_sensitivity, select_score=share),
         )
-        for m, column in _SHARES.items()
+        for m, share in _SHARES.items()
     ),
     *(
         SENSITIVITY.measure(
@@ -369,9 +369,9 @@ MEASURES = (
             formula="`mean (|M with labels − M of vanilla| − |M with the placebo's labels − M of "
             "vanilla|)`, of the same origins and mode",
             requires="an authorship benchmark with a placebo", low=-1, source="ours",
-            sample=partial(sensitivity_over_placebo, column=column),
+            sample=partial(sensitivity_over_placebo, select_score=share),
         )
-        for m, column in _SHARES.items()
+        for m, share in _SHARES.items()
     ),
     *(
         BIAS.measure(
@@ -381,8 +381,8 @@ MEASURES = (
             formula="`ω · mean (M of the first cell − M of the second)`; above 0: towards human "
             "authorship",
             low=-1, source=f"{_PAPER}, equations 2, 3 and 5",
-            sample=partial(compute_bias, column=column),
+            sample=partial(compute_bias, select_score=share),
         )
-        for m, column in _SHARES.items()
+        for m, share in _SHARES.items()
     ),
 )  # fmt: skip

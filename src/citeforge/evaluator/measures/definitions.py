@@ -28,7 +28,7 @@ def measures_of(family: str) -> list[Measure]:
 
 
 def family_definitions(family: str) -> str:
-    """Write what a family measures: a paragraph, the table of formulas, edge cases and examples.
+    """Write the definitions of a family of measures: text, formulas, edge cases and examples.
 
     Links such as ``(#citations)`` lead to sections of docs/definitions.md or to other families.
 
@@ -51,7 +51,7 @@ def family_definitions(family: str) -> str:
 
 
 def _formulas(family: str) -> str:
-    """Write the table of the measures of a family; neighbours with the same words share a row."""
+    """Write a Markdown table of the measures of a family; equal neighbours share a row."""
     rows: list[tuple[str, ...]] = []
     for (formula, edge_cases, ends, is_better), same in groupby(
         measures_of(family),
@@ -74,7 +74,7 @@ def _value_range(measure: Measure) -> tuple[str, str]:
 
 
 def markdown_table(rows: Iterable[Iterable[str]]) -> str:
-    """Write a table of Markdown texts, heads first; a bar inside a cell is escaped."""
+    """Write a Markdown table of rows of texts, header first; bars inside cells are escaped."""
     heads, *others = [list(row) for row in rows]
     lines = [heads, ["---"] * len(heads), *others]
     return "".join("| " + " | ".join(t.replace("|", "\\|") for t in row) + " |\n" for row in lines)

@@ -111,7 +111,7 @@ def _shares(
 
 
 def _strip_markers(output: str, n_docs: int, grammar: Grammar) -> str:
-    """Remove citation markers from an output, in a fast way if it has plain ``[n]`` alone."""
+    """Remove citation markers from an output; faster if these are only plain ``[n]``."""
     marks = output.count("[")
     if not grammar.needs_care(output):
         pieces = []
@@ -197,7 +197,7 @@ class RageScores(SharedResults):
             self._kept.add(run, row, self._worst(row).stored_values)
 
     def _worst(self, row: int) -> AnswerValues:
-        """Get the scores that count for a missing answer to the query in this row."""
+        """Get the scores of a missing answer to the query in this row."""
         ids = sorted(self._relevant[row]) if self._table is None else ()
         return worst_values(*self._shown_passages(row, ids)[1:])
 

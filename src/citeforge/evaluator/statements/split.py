@@ -133,7 +133,7 @@ class _Emphasis:
         self._places: dict[str, list[int]] = {}
 
     def widen(self, start: int, end: int) -> Span:
-        """Widen the span of a mark to the asterisks that enclose nothing else: ``**[5]**``."""
+        """Widen a mark's span to asterisks around it that enclose nothing else: ``**[5]**``."""
         stars = _STARS.match(self._output, end)
         if stars is None or not self._output.endswith(stars[0], 0, start):
             return start, end
@@ -199,7 +199,7 @@ class _Reader:
     """Reads the lines of an output into sentences, each with its marks."""
 
     def __init__(self, output: str, parsed: Parsed, segmenter: Segmenter) -> None:
-        """Assign an output's citation marks to its lines; :meth:`read` makes sentences of these."""
+        """Assign an output's marks to its lines, of which :meth:`read` makes statements."""
         self.markers = tuple(m for m in parsed.markers if not (m.is_listed or m.is_residue))
         every = parsed.markers
         self.cut = _cut(output, every)
@@ -219,7 +219,7 @@ class _Reader:
         self.layout = Layout([self.cut.text[start:end] for start, end in self.lines])
 
     def read(self) -> None:
-        """Read all lines into statements, and give each mark to one of them.
+        """Split all lines into statements, and assign each citation mark to one of them.
 
         Marks that wait for a statement get the next one.
         """
@@ -312,7 +312,7 @@ class _Reader:
         self.sentences.extend(sentences)
 
     def _join_labels(self, sentences: list[_Sentence]) -> list[_Sentence]:
-        """Drop sentences that are labels (``Source:``); their marks go to the one before."""
+        """Drop sentences that are labels (``Source:``); move their marks to the one before."""
         joined = sentences[:1]
         for sentence in sentences[1:]:
             if is_label(self.cut.text[sentence.start : sentence.end]):

@@ -245,7 +245,7 @@ class ItemCollector:
         )
 
     def _fill(self, provided: ProvidedPassages) -> None:
-        """Add the corpus text to own passages without text; remove docids whose text differs."""
+        """Add corpus texts to answers' own passages without text; clear docids with other texts."""
         passages = [p for run in self.runs.values() for item in run.values() for p in item.passages]
         bare = {p.id for p in passages if p.id and not p.text}
         texts = self._benchmark.texts(bare) if bare else {}

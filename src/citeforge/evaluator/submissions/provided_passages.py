@@ -133,7 +133,7 @@ class ProvidedPassages:
         return ""
 
     def warnings(self) -> Iterator[Finding]:
-        """Warn of passages with unknown or wrong docids, no text, or text that answers repeat."""
+        """Warn of answers' own passages with wrong docids, no text, or text that answers repeat."""
         unknown = {k: n for k, n in self._passages.items() if k.name not in self._corpus_keys}
         n_all = self._passages.total() + self._nameless
         if unknown and self._corpus_keys:

@@ -59,7 +59,7 @@ class Submission:
         self,
         path: Path,
         benchmark: Benchmark,
-        form: str = "auto",
+        file_format: str = "auto",
         system: str | None = None,
         only_asked: bool = False,
         only_answered: bool = False,
@@ -72,7 +72,7 @@ class Submission:
         Args:
             path: file or folder.
             benchmark: what it answers.
-            form: format; ``auto`` for what it looks like.
+            file_format: format; ``auto`` for what it looks like.
             system: name of the system; None for what the submission says.
             only_asked: look only at the queries that it was asked, as its header says.
             only_answered: look only at the queries that it answers.
@@ -89,7 +89,7 @@ class Submission:
         self._on_error, self._is_raw = on_error, is_raw
         self._echoes = EchoFinder(benchmark)
         self.unwrapper = Unwrapper(self._echoes)
-        self.form = detect(path) if form == "auto" else form
+        self.form = detect(path) if file_format == "auto" else file_format
         self.format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
         self._origin = Origin()

@@ -77,7 +77,7 @@ def _squeeze(text: str) -> str:
 
 
 def _find_end(text: str, number: int) -> int:
-    """Find where the first ``number`` characters of a text end, white space not counted."""
+    """Find the offset after the first ``number`` characters of a text that are no white space."""
     kept = (at for at, c in enumerate(text) if not (c.isspace() or c in INVISIBLE))
     last = next(islice(kept, number - 1, None)) if number else -1
     return last + 1
@@ -96,7 +96,7 @@ class EchoFinder:
     _prompts: dict[str, dict[str, _Prompt]] = field(default_factory=dict)
 
     def find_end(self, answer: SubmissionLine) -> int:
-        """Find where an answer begins in its output, behind its prompt; 0 if there is no prompt."""
+        """Find the answer's offset in an output that repeats its prompt; 0 without the prompt."""
         output = answer.output
         squeezed = _squeeze(output) if answer.prompt else ""
         own = _squeeze(answer.prompt or "")
@@ -119,7 +119,7 @@ class EchoFinder:
         return self._end(output, end)
 
     def _end(self, output: str, number: int) -> int:
-        """Find where the answer starts in an output, after its prompt and template tokens."""
+        """Find the answer's offset in an output, after the prompt and template tokens."""
         end = _find_end(output, number)
         behind = _BEHIND.match(output, end)
         return end if behind is None else behind.end()
@@ -228,7 +228,7 @@ class Unwrapper:
     same: SameAnswers = field(default_factory=SameAnswers)
 
     def unwrap(self, answer: SubmissionLine) -> SubmissionLine:
-        """Remove prompt, thoughts, fences and JSON around an answer, and blanks behind it.
+        """Remove prompt, thoughts, fences and JSON around an answer, and trailing blanks.
 
         Spans and log probabilities move with their words and marks; those of what is removed go.
         An answer with a thought that never ends counts as truncated.
@@ -278,7 +278,7 @@ class Unwrapper:
         return msgspec.structs.replace(answer, **changes)
 
     def _unwrapped(self, text: str) -> str:
-        """Take an answer out of the code fence or JSON object around it."""
+        """Remove the code fence or JSON object around an answer."""
         if text[-4:].rstrip()[-3:] in ("```", "~~~") and (opening := _OPENED.match(text)):
             fence, inside = opening[1], text[opening.end() :].rstrip()
             if inside.endswith(fence):
