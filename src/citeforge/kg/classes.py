@@ -9,7 +9,7 @@ from citeforge.schemas.kg import Graph
 
 
 def select_domain(domain: Domain, graph: Graph) -> Domain:
-    """Select which domain has an entity's class: the given one or one of its ``others``.
+    """Select the domain for an entity's class: the given domain or one of its ``others``.
 
     It is the given one if none has the class.
     Relations of one class may be inverse to those of another: each has the inverses of both.
@@ -25,7 +25,7 @@ def select_domain(domain: Domain, graph: Graph) -> Domain:
 
 
 def merge_classes(domain: Domain) -> Domain:
-    """Merge a domain with its ``others`` into one domain; the first words for a relation win.
+    """Merge a domain and the domains in its ``others`` into one; the first clauses win.
 
     Where several have words for one relation, those of the first stay.
     """
@@ -43,7 +43,7 @@ def merge_classes(domain: Domain) -> Domain:
 
 
 def phrasings(domain: Domain) -> tuple[Phrasing, ...]:
-    """List the question words (``Phrasing``) of a domain, then those of its ``others``."""
+    """List the question words of a domain, then those of the domains in its ``others``."""
     return (domain.phrasing, *(other.phrasing for other in domain.others))
 
 

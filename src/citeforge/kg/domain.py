@@ -304,7 +304,7 @@ class Domain(FrozenRecord):
     @field_validator("others", mode="before")
     @classmethod
     def _load_others(cls, others: Any) -> Any:
-        """Replace the names of built-in domains in ``others`` by the domains themselves."""
+        """Replace each built-in domain's name in the field ``others`` by the domain itself."""
         known = list_built_in()
         if not isinstance(others, list | tuple):
             return others
@@ -316,7 +316,7 @@ class Domain(FrozenRecord):
     @field_validator("others")
     @classmethod
     def _check_others(cls, others: tuple["Domain", ...], info: ValidationInfo) -> Any:
-        """Refuse ``others`` that have IRIs unlike the domain's, or a class that another has."""
+        """Refuse domains in ``others`` of another graph, or two domains for one class."""
         own = info.data
         if others and own.get("model") == "plain":
             raise ValueError("is for graphs in Wikidata's model, not for model: plain")

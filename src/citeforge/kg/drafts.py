@@ -129,7 +129,7 @@ class ValueKinds:
     n_own: int = 0
 
     def add(self, datatype: str, class_label: str, n: int, is_own: bool) -> None:
-        """Add ``n`` values of a data type and class to the counts; "" stands for none of them."""
+        """Add ``n`` values of a data type and class label, each "" if unknown, to the counts."""
         self.datatypes[datatype] += n
         self.classes[class_label] += n
         self.n_own += n * is_own

@@ -396,7 +396,7 @@ class ReplayEngine(EndpointEngine):
         self._is_compared = True
 
     def choose_batch(self, requested: int) -> int:
-        """Choose the entities per query: those of the store's only run, else the requested ones.
+        """Choose the number of entities per query: that of the store's only run, else requested.
 
         Args:
             requested: number that the options of the run name.

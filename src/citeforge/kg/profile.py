@@ -137,13 +137,13 @@ def _as_yaml(title: str, content: Mapping[str, Any]) -> str:
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
-def profile_class(kg: KnowledgeGraph, wanted: str | None = None) -> ClassProfile:
+def profile_class(kg: KnowledgeGraph, entity_class: str | None = None) -> ClassProfile:
     """Profile a class of a knowledge graph: counts of its relations and their values.
 
     Args:
         kg: the graph.
-        wanted: id or label of the class; None for the domain's, or the graph's largest class where
-            it has none of the domain's.
+        entity_class: id or label of the class; None for the domain's, or the graph's largest class
+            where it has none of the domain's.
 
     Raises:
         InputError: an endpoint cannot answer, or the graph has no such class.
@@ -159,8 +159,8 @@ def profile_class(kg: KnowledgeGraph, wanted: str | None = None) -> ClassProfile
     classes.sort(key=lambda c: (-c[2], c[0]))
     sizes = {name: n for name, _, n in classes}
     own = domain.entity_class if domain.entity_class in sizes else next(iter(sizes), "")
-    if wanted is not None:
-        own = _find_class(wanted, [(name, label) for name, label, _ in classes])
+    if entity_class is not None:
+        own = _find_class(entity_class, [(name, label) for name, label, _ in classes])
     rows = [] if not own else kg.ask(
         "profile", ("prop", "entities", "values"), instance_of=link,
         **{"class": domain.entity_iri + own},
@@ -281,12 +281,12 @@ class PlainProfile:
         return _as_yaml(f"{name}: keep and name the relations to ask for", content)
 
 
-def profile_plain(kg: KnowledgeGraph, wanted: str | None = None) -> PlainProfile:
+def profile_plain(kg: KnowledgeGraph, entity_class: str | None = None) -> PlainProfile:
     """Profile plain RDF (not in Wikidata's model): counts of its predicates and classes.
 
     Args:
         kg: the graph.
-        wanted: IRI or name of the class that questions are about; None for the largest.
+        entity_class: IRI or name of the class that questions are about; None for the largest.
 
     Raises:
         InputError: the graph cannot be read, or has no such class.
@@ -300,8 +300,8 @@ def profile_plain(kg: KnowledgeGraph, wanted: str | None = None) -> PlainProfile
     ]
     classes.sort(key=lambda c: (-c[1], c[0]))
     largest = classes[0][0] if classes else ""
-    if wanted is not None:
-        largest = _find_class(wanted, [(iri, local_words(iri)) for iri, _ in classes])
+    if entity_class is not None:
+        largest = _find_class(entity_class, [(iri, local_words(iri)) for iri, _ in classes])
     rows = kg.ask("class_predicates", ("predicate",), **{"class": largest}) if largest else []
     own = frozenset(row["predicate"].value for row in rows)
     kinds: dict[str, ValueKinds] = {}

@@ -188,7 +188,7 @@ def _context_passage_ids(package: Package, context: str) -> pa.Array:
 def _public_rows(
     package: Package, config: str, split: str, fields: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a table's rows for the public half, reduced to some metadata fields.
+    """Yield a table's rows for publishing without labels, with only some metadata fields.
 
     Args:
         package: the whole package.
@@ -248,7 +248,7 @@ def _size_range(contexts: pa.Table) -> str:
 
 
 def _public_stats(public_half: Package, context: str) -> dict[str, object]:
-    """Compute the statistics of a package's public half."""
+    """Compute the statistics of the public half, without labels, of a package."""
     sizes = context_sizes(context, public_half.context_table(context))
     words = {WORDS: word_lengths(public_half)}
     return {"queries": len(public_half), **corpus_stats(public_half.folder), **sizes, **words}
@@ -267,7 +267,7 @@ def remove_labels(table: pa.Table) -> pa.Table:
 
 
 def _split_files(public_half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
-    """Split a package's files: (tables also in the public half, files of the gold half alone).
+    """Split files of a package: (unchanged public tables, files of the gold half alone).
 
     Equal rows give equal bytes: such tables need not lie in both halves.
     """
@@ -280,7 +280,7 @@ def _split_files(public_half: Manifest, whole: Manifest) -> tuple[list[str], lis
 
 
 def matching_gold(public_half: Manifest, gold: Path) -> Manifest:
-    """Read a gold half's manifest; raise an error if it belongs to another public half.
+    """Read the manifest of a gold half; raise an error if it fits another public half.
 
     Args:
         public_half: manifest of the public half.

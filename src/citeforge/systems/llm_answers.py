@@ -42,7 +42,7 @@ def prepare_jobs(
     system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
     llm: Llm, options: Part, limit: int | None,
 ) -> tuple[Jobs, Setting[LlmOptions]]:  # fmt: skip
-    """List a system's tasks, each with its generator of requests, and their shared setting.
+    """List (task, function that makes its requests) of a system's run, and the run's setting.
 
     See :func:`citeforge.systems.run.run_system`.
 
@@ -229,7 +229,7 @@ def _passage_fields(passage: Passage) -> dict[str, Any]:
 def answer_all(
     jobs: Jobs, llm: Llm, description: str, later_calls: int = 0
 ) -> list[Reply | Failure]:
-    """Run all tasks' generators of LLM requests in rounds; return a reply or failure for each.
+    """Run tasks in rounds of LLM requests; return a reply or a failure for each task.
 
     Args:
         jobs: tasks, with the steps that answer them.
@@ -246,7 +246,7 @@ def answer_all(
     waiting: dict[int, Sequence[Request]] = {}
 
     def advance(index: int, answers: Sequence[LlmReply] | None) -> None:
-        """Send LLM replies to a task's generator; keep its next requests, or its final answer."""
+        """Pass LLM replies to a task; store its next requests, or its final reply."""
         try:
             requests = (
                 next(coroutines[index]) if answers is None else coroutines[index].send(answers)

@@ -17,7 +17,7 @@ from citeforge.systems.system import Reply
 
 
 def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> SameAnswers:
-    """Write a submission file of a header and answers.
+    """Write a submission file; return the number of answers, and whether all are the same.
 
     Args:
         out: file to write.

@@ -291,7 +291,7 @@ def _design_file_field(recipe: DocumentsRecipe) -> dict[str, dict[str, str]]:
 
 
 def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
-    """Choose one size for all contexts of a mixture; None if each keeps its own size.
+    """Choose one number of passages for all contexts of a set; None if each keeps its own.
 
     With one size, a smaller context does not reveal that no passage answers. Empty slots are filled
     with the nearest passages first, as in contexts with an answer. Sizes differ if the mixture has

@@ -156,12 +156,12 @@ def _find_yaml(reply: str) -> str:
     return str(blocks[-1]) if blocks else reply
 
 
-def read_proposal(text: str, fixed: Sequence[str] = ()) -> Proposal:
-    """Parse a design of questions that an LLM proposed; refuse an invalid one.
+def read_proposal(text: str, fixed_keys: Sequence[str] = ()) -> Proposal:
+    """Parse a design of questions that an LLM proposed; refuse one with fixed keys.
 
     Args:
         text: YAML.
-        fixed: keys that it may not have.
+        fixed_keys: keys that it may not have.
 
     Raises:
         InputError: it is no YAML or no design; names line and field.
@@ -173,13 +173,13 @@ def read_proposal(text: str, fixed: Sequence[str] = ()) -> Proposal:
             proposal = validated(Proposal, read_yaml(path), path)
         except InputError as error:
             raise error.at("the proposal", error.line) from error
-    barred = [name for name in (*_OF_PEOPLE, *fixed) if name in proposal.model_fields_set]
+    barred = [name for name in (*_OF_PEOPLE, *fixed_keys) if name in proposal.model_fields_set]
     if barred:
         raise InputError(
             "is not to be proposed", path="the proposal", field=barred[0],
             allowed="a design without it", code="unknown-field",
         )  # fmt: skip
-    if not fixed and not proposal.model_fields_set - {"wishes_left"}:
+    if not fixed_keys and not proposal.model_fields_set - {"wishes_left"}:
         raise InputError(
             "has no keys", path="the proposal", allowed="users or questions", code="missing-field"
         )
