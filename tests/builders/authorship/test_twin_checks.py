@@ -135,6 +135,14 @@ def test_measures_by_hand() -> None:
     assert result.ngram_overlap == pytest.approx(1 / 3, abs=1e-6)  # of abc, bce, cef
 
 
+def test_scripts_without_spaces_are_measured_by_signs() -> None:
+    result = compare_texts("月は地球を回る。", "月は地球の周りを回る。")
+    assert result.length_ratio == pytest.approx(10 / 7, abs=1e-6)
+    assert result.edit_similarity == pytest.approx(7 / 10, abs=1e-6)  # three signs are added
+    # Of the eight runs of three signs, 月は地, は地球 and を回る are in both.
+    assert result.ngram_overlap == pytest.approx(3 / 8, abs=1e-6)
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 @example(":A0_", "")  # one word to a regular expression, two to spaCy
 def test_any_two_texts_can_be_checked(human: str, twin: str) -> None:

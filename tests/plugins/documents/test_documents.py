@@ -361,6 +361,21 @@ def test_words_of_a_quote_stand_in_the_passage_however_they_are_set(quote: str, 
     assert question.check == check
 
 
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("大橋は千九百六十四年に完成しましたか", "copy"),  # 16 signs in a row are 8 words
+        ("千九百六十四年に完成したのはどの橋ですか", None),  # 11 signs, so 5.5 words
+    ],
+)
+def test_a_sign_of_a_script_without_spaces_is_half_a_word(text: str, check: str | None) -> None:
+    passage = Evidence("a", "橋", "この大橋は千九百六十四年に完成しました。")
+    statement = f"{text}。大橋。"
+    question = Question("q1", ONE, (passage,), f"{text}？", ["大橋"], statement, ["大橋"])
+    check_text(question, 7)
+    assert (question.check == "copy") == (check == "copy")
+
+
 def test_an_answer_in_the_words_of_the_question_gives_it_away() -> None:
     text = "You can make a benchmark of any questions."
     question = Question(

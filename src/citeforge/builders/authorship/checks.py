@@ -27,6 +27,7 @@ from citeforge.builders.authorship.facts import (
     months_in_text,
     numbers_from_years,
     numbers_in_text,
+    words_and_signs,
 )
 from citeforge.builders.authorship.meaning import SentenceVectors
 from citeforge.builders.authorship.opposites import find_unit_faults, find_wording_faults
@@ -210,8 +211,10 @@ class Checker:
 
 def compare_texts(human: str, twin: str) -> TwinFigures:
     """Compute length ratio, edit similarity (1: copy), trigram overlap of passage and rewrite."""
-    a, b = bare_words(human), bare_words(twin)
-    similarity = Levenshtein.normalized_similarity(" ".join(a), " ".join(b))
+    similarity = Levenshtein.normalized_similarity(
+        *(" ".join(bare_words(t)) for t in (human, twin))
+    )
+    a, b = words_and_signs(human), words_and_signs(twin)
     grams, own = (Counter(zip(w, w[1:], w[2:], strict=False)) for w in (a, b))
     return TwinFigures(
         length_ratio=round(len(b) / max(len(a), 1), 6),

@@ -11,6 +11,7 @@ from typing import Any
 
 from citeforge.engines.text.spacy_models import english_model, installed_pipeline, pipeline_name
 from citeforge.engines.text.words import find_words
+from citeforge.schemas.matching.tokens import separate_signs
 from citeforge.schemas.text import MONTHS
 
 _NUMBER = re.compile(
@@ -84,6 +85,11 @@ class Numbers:
 def bare_words(text: str) -> list[str]:
     """Split a text into lower-case words without punctuation."""
     return [w.lower() for w in find_words(text)]
+
+
+def words_and_signs(text: str) -> list[str]:
+    """Split a text into lower-case words; in scripts without spaces, each sign is one."""
+    return bare_words(text if text.isascii() else separate_signs(text))
 
 
 def with_digits(text: str) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 
 from rapidfuzz.fuzz import token_sort_ratio
 
-from citeforge.builders.authorship.facts import bare_words
+from citeforge.builders.authorship.facts import bare_words, words_and_signs
 from citeforge.builders.authorship.wording import split_tokens, word_lists
 from citeforge.engines.text.languages import detect_language
 from citeforge.plugins.documents.design import PAIR, SEED, Design
@@ -15,7 +15,7 @@ from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.questions import Evidence, Question, contains_answer
 from citeforge.plugins.documents.wishes import Length, Terms
 from citeforge.schemas.matching.answers import AnswerText, is_answer
-from citeforge.schemas.matching.tokens import ARTICLES
+from citeforge.schemas.matching.tokens import ARTICLES, separate_signs
 
 FORMAT = "format"
 FORM = "form"
@@ -84,11 +84,12 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
         return
     if not _check_quotes(question):
         return
-    shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)
+    runs = (_shared_run(question.text, e.text) for e in question.evidence)
+    shared = max(runs, key=_count_words)
     facts = [] if question.is_polar else question.answers
     wishes = question.spec.find_wishes(design or Design())
-    if len(shared) > longest_copy:
-        question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
+    if (n_shared := _count_words(shared)) > longest_copy:
+        question.reject(COPY, f"takes {n_shared:g} words in a row: {' '.join(shared)!r}")
     elif leaks := [a for a in (*facts, *question.aliases) if _contains_answer(question.text, a)]:
         question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
     elif kind := _find_kind_fault(question):
@@ -133,9 +134,15 @@ def _check_quotes(question: Question) -> bool:
 
 def _shared_run(question: str, passage: str) -> list[str]:
     """Find the longest run of words that a question copies from a passage."""
-    one, two = bare_words(question), bare_words(passage)
+    one, two = words_and_signs(question), words_and_signs(passage)
     match = SequenceMatcher(None, one, two, autojunk=False).find_longest_match()
     return one[match.a : match.a + match.size]
+
+
+def _count_words(words: Sequence[str]) -> float:
+    """Count words; a sign of a script without spaces is half a word, as most have two signs."""
+    signs = sum(separate_signs(word) != word for word in words)
+    return len(words) - signs / 2
 
 
 def _contains_answer(text: str, answer: str) -> bool:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.authorship.facts import bare_words, find_quotations
+from citeforge.builders.authorship.facts import find_quotations, words_and_signs
 from citeforge.evaluator.measures.declared import COUNT, per_answer
 from citeforge.evaluator.measures.handed import Answer
 from citeforge.evaluator.statements.split import split_statements
@@ -27,7 +27,6 @@ from citeforge.evaluator.statements.strict import make_statement
 from citeforge.evaluator.submissions.tools import Need
 from citeforge.package.items import Passage
 from citeforge.schemas.matching.folding import fold
-from citeforge.schemas.matching.tokens import separate_signs
 
 _LEAST_WORDS = 3
 _GAP = re.compile(r"\[[^\]\n]*\]|\(\s*(?:…|\.{3})\s*\)|…|\.{3}")
@@ -95,7 +94,7 @@ def _read_quotations(answer: Answer) -> Iterator[tuple[list[str], set[int]]]:
 
 def _words(text: str) -> list[str]:
     """Split a text into normalised words; in scripts without spaces each character is one."""
-    return bare_words(separate_signs(fold(text)))
+    return words_and_signs(fold(text))
 
 
 def _has_parts(source: str, parts: Sequence[str]) -> bool:
