@@ -229,6 +229,25 @@ _OTHER_COMMANDS = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": 
 _IDENTITY = ("name", "licence", "hidden")
 
 
+def _path_for_a_kind_error(path: Path) -> UsageError:
+    """Make the error for a path in the place of a kind or of a recipe file."""
+    from citeforge.ir_convert.recognition import recognise_source
+    from citeforge.package.manifest import MANIFEST
+
+    found = recognise_source(path)
+    is_package = (path / MANIFEST).is_file()
+    if found is not None:
+        what = f"is {found.noun}: citeforge build rage --source {found.spec}"
+    elif is_package:
+        what = f"is a package: citeforge build {FROM} {path}"
+    else:
+        what = "is no recipe file, whose name ends in .yaml, .yml or .json"
+    return UsageError(
+        f"{path} {what}; first comes a kind ({', '.join(kinds.recipes())}), or a recipe file",
+        code="unknown-name",
+    )
+
+
 class Builds(NamedCommands):
     """Group of one command per kind and of recipe files, each made when it is used."""
 
@@ -255,6 +274,8 @@ class Builds(NamedCommands):
         """Find the command; a pipe, or a name in .yaml, .yml or .json, is a recipe file."""
         if args[0].endswith((".yaml", ".yml", ".json")) or is_pipe(Path(args[0])):
             return FILE, from_file, args
+        if (path := Path(args[0])).exists() and self.get_command(ctx, args[0]) is None:
+            raise _path_for_a_kind_error(path)
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:

@@ -147,7 +147,8 @@ class _Checker:
 
     def _mismatch_warnings(self) -> Iterator[Finding]:
         """Yield warnings on the whole file: another benchmark's answers, cut or empty answers."""
-        yield from self.submission.warnings()
+        if self.findings.n_lines:  # else there is nothing of any build
+            yield from self.submission.warnings()
         if self.submission.header.get(CONTROL) is True:
             text = (
                 "is a reference line, as its header says: tables show it below the systems, and "

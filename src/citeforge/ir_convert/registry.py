@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.plugins import with_broken_files
+from citeforge.ir_convert.recognition import recognise_source
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.sources import Declaration, SourceInfo
 
@@ -194,9 +195,11 @@ def _unknown_source_error(spec: str) -> UsageError:
     names = list(SOURCES.names())
     if argument and name not in names:
         return UnknownValueError("source", name, names)
-    kinds = ", ".join(names)
+    found = recognise_source(Path(spec)) if Path(spec).exists() else None
+    hint = "" if found is None else f" (did you mean {found.spec!r}?)"
     return UsageError(
-        f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {kinds}", code="bad-option"
+        f"--source {spec!r}{hint}: expected KIND:ARGUMENT, with KIND of {', '.join(names)}",
+        code="bad-option",
     )
 
 

@@ -162,13 +162,15 @@ class Benchmark(Package):
     @cached_property
     def _by_normal_form(self) -> dict[str, str]:
         """Map from query ids in normal form (Unicode, white space) to the ids as they are."""
-        return {question_key(query): query for query in self.query_ids}
+        return {question_key(query).casefold(): query for query in self.query_ids}
 
     def unknown_query(self, query: str) -> str:
-        """Write the error text for an unknown query id, with its look-alike if there is one."""
-        twin = self._by_normal_form.get(question_key(query))
-        hint = suggestion(query, [] if twin is None else [twin])
-        return f"{printable(query)} is not in the benchmark{hint}"
+        """Write the error text for an unknown query id, with its look-alike or the first ids."""
+        twin = self._by_normal_form.get(question_key(query).casefold())
+        if twin is not None:
+            return f"{printable(query)} is not in the benchmark{suggestion(query, [twin])}"
+        first = ", ".join(map(printable, self.query_ids[:3]))
+        return f"{printable(query)} is not in the benchmark, whose queries are {first}, …"
 
     def context(self, name: str) -> ContextTable:
         """Read a context set: the passages shown for each query, and which are relevant.

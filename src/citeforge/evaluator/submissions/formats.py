@@ -21,6 +21,7 @@ from citeforge.engines.jsonlines import decode_line, read_rows, read_start
 from citeforge.engines.pipes import is_pipe
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.foreign_files import refuse_foreign
 from citeforge.schemas.catalogue import Row
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.systems import LONGEST, name_problem
@@ -333,12 +334,13 @@ def detect(path: Path) -> str:
     """Detect the format of a prediction file or folder by its name and first bytes.
 
     Raises:
-        InputError: the file cannot be read, is a score file, or holds responses of a vendor, not
-            one a line.
+        InputError: the file cannot be read, is no submission but something else, or contains
+            responses of a vendor, not one per line.
     """
-    if path.is_dir():
-        return "attrieval"
     start = read_format_start(path)
+    if path.is_dir():
+        refuse_foreign(path, start)
+        return "attrieval"
     if _is_csv(path, start):
         _, header = next(read_csv(path), (1, {}))
         if "Answer" in header:
@@ -356,6 +358,7 @@ def detect(path: Path) -> str:
     is_named = b'"query_id"' in line
     if is_named and OUTPUT.search(line) and b'"article"' not in line and _has_our_names(line):
         return OURS  # the usual file, for which no plugin is loaded
+    refuse_foreign(path, start)
     for form in sorted(FORMATS.all().values(), key=lambda form: form.rank):
         if form.looks_like(path, start):
             return form.name
