@@ -62,7 +62,7 @@ def check_ours(folder: Path = ROOT / ".github") -> str:
 if __name__ == "__main__":
     with TemporaryDirectory() as name:
         found = find_workflows()
-        start_leaderboard(Path(name) / "leaderboard", ["facts"])
+        start_leaderboard(Path(name) / "leaderboard", ["hub:ORG/facts"])
         found["leaderboard.yml"] = (Path(name) / "leaderboard" / WORKFLOW).read_text()
         if problems := check_workflows(found, Path(name)) + check_ours():
             sys.exit(f"docs/workflows.py: {problems}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from citeforge.engines.jsonlines import decode_text, raw_lines
 from citeforge.engines.line_size import largest_line, size_error
@@ -188,7 +189,7 @@ def validated(
     try:
         return record.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
+        first = _main_fault(error)
         parts = (p if p.isprintable() else ascii(p) for p in map(str, first["loc"]))
         field = ".".join(filter(None, (part, *parts)))[:200]
         message = field_message(first["type"], first["msg"])
@@ -205,6 +206,16 @@ def validated(
         ) from error
 
 
+def _main_fault(error: ValidationError) -> ErrorDetails:
+    """Choose the fault that is reported: the first, or a misspelt name where a field is missing."""
+    first, *others = error.errors()
+    if first["type"] != "missing":
+        return first
+    beside = first["loc"][:-1]
+    unknown = (e for e in others if e["type"] == "extra_forbidden" and e["loc"][:-1] == beside)
+    return next(unknown, first)
+
+
 def record_error(
     record: type[BaseModel], error: ValidationError, path: Path, root_node: Any, file_kind: str
 ) -> InputError:
@@ -219,7 +230,7 @@ def record_error(
     """
     from citeforge.schemas.recipes.base import docstring
 
-    first = error.errors()[0]
+    first = _main_fault(error)
     json_path, reason = first["loc"], first["type"]
     owner = _record_at(record, json_path[:-1])
     message, code = field_message(reason, first["msg"]), field_code(reason)

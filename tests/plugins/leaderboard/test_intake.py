@@ -380,7 +380,20 @@ def test_init_and_its_refusals(root: Path, inline: Inline) -> None:
     for given, halves, code in wrong:
         with refused(code, cf.UsageError):
             start_leaderboard(root / "z", given, halves)
+    with refused("not-a-package"):
+        start_leaderboard(root / "z", [str(root / "a-typo")])
     assert not (root / "z").exists()
+    # The workflow has the repository alone.
+    outside = inline.ok("leaderboard", "init", root / "here", "--benchmark", root / "facts")
+    assert f"warning: {root / 'facts'}: is outside of {root / 'here'}" in outside.stderr
+    assert outside.stdout.splitlines()[-1].startswith("next: citeforge leaderboard add")
+    shutil.copytree(root / "facts", root / "in" / "facts")
+    inside = inline.ok("leaderboard", "init", root / "in", "--benchmark", root / "in" / "facts")
+    assert "warning" not in inside.stderr
+    misspelt = root / "here" / "leaderboard.yaml"
+    misspelt.write_text(misspelt.read_text().replace("boards:\n", "boreds:\n"))
+    result = inline.fails(1, "unknown-field", "leaderboard", "add", "--boards", root / "here")
+    assert "boreds" in result.stderr
     result = inline.fails(1, "missing-file", "leaderboard", "add", "--boards", root / "facts")
     assert "citeforge leaderboard init" in result.stderr
 

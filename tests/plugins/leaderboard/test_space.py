@@ -313,9 +313,12 @@ def test_packages_with_hidden_labels_are_refused(tmp_path: Path) -> None:
         source=f"beir:{EXAMPLES / 'facts'}", candidates="bm25", limit=3, hidden=True
     )
     closed = cf.build(recipe, tmp_path / "closed").folder
-    start_leaderboard(tmp_path / "board", [f"facts={closed}"], space=True)
+    with refused("hidden-gold", path=closed):
+        start_leaderboard(tmp_path / "board", [f"facts={closed}"], space=True)
+    assert not (tmp_path / "board").exists()
+    (tmp_path / "leaderboard.yaml").write_text("boards: [{name: facts, benchmark: closed}]")
     with refused("hidden-gold"):
-        Desk(tmp_path / "board")
+        Desk(tmp_path)
 
 
 def test_outcome_of_one_context_writes_its_files(

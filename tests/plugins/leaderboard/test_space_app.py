@@ -390,7 +390,8 @@ def test_nothing_is_wider_than_the_screen(page: Any, width: int) -> None:
 
 
 def test_a_space_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
-    start_leaderboard(tmp_path / "space", ["facts=nowhere"], space=True)
+    start_leaderboard(tmp_path / "space", ["facts=hub:ann/facts"], space=True)
+    (tmp_path / "space" / "leaderboard.yaml").write_text("boards: [{name: a, benchmark: nowhere}]")
     done = subprocess.run(
         [PYTHON, "app.py"], cwd=tmp_path / "space" / SCORING_SPACE, text=True, check=False,
         capture_output=True, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},

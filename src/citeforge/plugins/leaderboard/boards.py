@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from citeforge.engines.running.names import JUDGES, LLMS
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.evaluator.withhold import find_revealing_option
+from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.about import Presentation
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part
@@ -199,6 +200,19 @@ def _resolve_score_options(score: ScoreOptions, folder: Path) -> ScoreOptions:
             "assessments": tuple(folder / p for p in score.assessments),
         }
     )
+
+
+def require_public_labels(folder: Path) -> None:
+    """Refuse a package with hidden labels, which a site or a Space would show.
+
+    Raises:
+        InputError: it contains such labels, or is no package.
+    """
+    if load_manifest(folder).has_hidden_labels:
+        raise InputError(
+            "contains hidden labels, which its pages would show", path=folder, code="hidden-gold",
+            allowed="its public half; publish --hide-gold writes both halves",
+        )  # fmt: skip
 
 
 def read_boards(path: Path) -> tuple[Path, Boards]:

@@ -17,7 +17,7 @@ from citeforge.library.benchmarks import gold_folder, package_folder
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.about import Presentation, introduce_all
 from citeforge.plugins.leaderboard.board_check import Event, latest_events, read_history
-from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
+from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards, require_public_labels
 from citeforge.plugins.leaderboard.matrix import BoardColumn, board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import Site, environment, write_assets, write_pages
 from citeforge.publishing.hidden import matching_gold
@@ -148,13 +148,7 @@ def _load_publishable_scores(board: Board, package: Package, load: Load) -> Sequ
         InputError: scores of another benchmark, two of one system in one context, or values of
             single queries though the gold is hidden.
     """
-    if package.manifest.has_hidden_labels:
-        raise InputError(
-            "contains hidden labels, which the pages would show",
-            path=package.folder,
-            allowed="its public half; publish --hide-gold writes both halves",
-            code="hidden-gold",
-        )
+    require_public_labels(package.folder)
     files, hashes = load(board), [package.hash]
     if board.gold is not None:
         hashes.append(matching_gold(package.manifest, gold_folder(board.gold)).benchmark_hash)

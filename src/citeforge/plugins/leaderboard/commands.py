@@ -188,10 +188,17 @@ def init(
 
     Existing files are not touched. What to do next stands in submissions/README.md.
     """
-    from citeforge.plugins.leaderboard.start import start_leaderboard
+    from citeforge.plugins.leaderboard.start import find_outside, start_leaderboard
 
     new, existing = start_leaderboard(folder, benchmarks, gold, title, space, queue)
     for name in new:
         click.echo(str(folder / name))
     for name in existing:
         click.echo(f"{folder / name} was there")
+    for path in find_outside(folder):
+        click.echo(
+            f"warning: {path}: is outside of {folder}, where neither the workflow nor the Space "
+            "nor participants find it; move it there, or publish it and name hub:ORG/NAME",
+            err=True,
+        )
+    click.echo(f"next: citeforge leaderboard add ANSWERS.jsonl --boards {folder}")

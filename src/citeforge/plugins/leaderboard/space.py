@@ -25,7 +25,7 @@ from citeforge.evaluator.submissions.finding import Finding
 from citeforge.library.benchmarks import package_folder
 from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.board_check import Event
-from citeforge.plugins.leaderboard.boards import Board, read_boards
+from citeforge.plugins.leaderboard.boards import Board, read_boards, require_public_labels
 from citeforge.plugins.leaderboard.pages import environment
 from citeforge.plugins.leaderboard.space_queue import Queue, local_board
 from citeforge.plugins.leaderboard.space_scoring import OUTCOME, REPORT, SCORES, Outcome, Task
@@ -295,11 +295,7 @@ def _localise_board(board: Board) -> Board:
         InputError: it cannot be read, or contains hidden labels.
     """
     folder = package_folder(board.benchmark)
-    if load_manifest(folder).has_hidden_labels:
-        raise InputError(
-            "contains hidden labels, which a Space would show", path=folder, code="hidden-gold",
-            allowed="its public half; publish --hide-gold writes both halves",
-        )  # fmt: skip
+    require_public_labels(folder)
     return board.model_copy(update={"benchmark": str(folder.resolve()), "gold": None})
 
 

@@ -10,7 +10,13 @@ from pydantic import ValidationError
 
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import check_out
-from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, CONFIG, Boards
+from citeforge.plugins.leaderboard.boards import (
+    BOARDS_VERSION,
+    CONFIG,
+    Boards,
+    read_boards,
+    require_public_labels,
+)
 from citeforge.plugins.leaderboard.pages import TEMPLATES, environment
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.version import __version__
@@ -50,12 +56,16 @@ def start_leaderboard(
 
     Raises:
         UsageError: no benchmark, a name that no folder can have, or gold of no benchmark.
-        InputError: one of the files exists with other content.
+        InputError: one of the files exists with other content, or a benchmark is no package, or
+            has hidden labels that the site would show.
     """
     check_out(folder)
     if queue is not None and not space:
         raise UsageError("--queue is for the Space; add --space", code="option-without-effect")
     boards = _declare_boards(folder, benchmarks, gold, title, queue)
+    for board in boards.boards:
+        if not board.benchmark.startswith("hub:"):
+            require_public_labels(Path(os.path.normpath(folder / board.benchmark)))
     content = _to_yaml(boards.model_dump(mode="json", exclude_unset=True, exclude_none=True))
     heading = title or "Leaderboard"
     start = environment().overlay(autoescape=False, keep_trailing_newline=True)
@@ -99,6 +109,19 @@ def start_leaderboard(
     for name in new:
         write_text(folder / name, texts[name])
     return new, there
+
+
+def find_outside(folder: Path) -> list[str]:
+    """List benchmarks and gold halves of a leaderboard that are outside of its repository.
+
+    Args:
+        folder: folder of ``leaderboard.yaml``.
+    """
+    _, boards = read_boards(folder)
+    specs = [spec for board in boards.boards for spec in (board.benchmark, board.gold) if spec]
+    paths = [Path(os.path.normpath(spec)) for spec in specs if not spec.startswith("hub:")]
+    here = Path(os.path.normpath(folder))
+    return [str(path) for path in paths if not path.is_relative_to(here)]
 
 
 def _declare_boards(
