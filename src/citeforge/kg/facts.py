@@ -64,7 +64,7 @@ class FactReader:
         return term.type == "uri" and term.value.startswith(self.domain.entity_iri)
 
     def clean(self, text: str) -> str:
-        """Remove extra spaces and hidden characters from a label; count hidden ones."""
+        """Remove extra spaces and hidden characters from a label; count labels with the latter."""
         label = plain_label(text)
         if label != " ".join(text.split()) and text not in self._cleaned:
             self._cleaned.add(text)
@@ -102,7 +102,7 @@ class FactReader:
         return next(((q, labels[q]) for q in sorted(labels, key=id_sort_key)), None)
 
     def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
-        """Yield the triples of one value: one per unit of a quantity, none for external ids.
+        """Yield the triples of one value: one per unit of a quantity, none if it is left out.
 
         The triple's value is empty if it has no label in the languages asked for.
 

@@ -253,7 +253,7 @@ class KnowledgeGraph:
         return sorted(triples, key=lambda t: tuple(map(id_sort_key, t)))
 
     def count_values_by_class(self, properties: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Count the values of relations by class: relation id to class label to number.
+        """Count the values of relations by class, in up to 1,000 statements in all.
 
         Returns:
             Relation id to label of the class to number of values; an empty label for no class.

@@ -47,7 +47,7 @@ def compare_tables(old: Package, new: Package) -> Iterator[TableChanges]:
 def _compare_table(
     name: str, config: str, split: str, old: Package, new: Package
 ) -> Iterator[TableChanges]:
-    """Compare one table of two packages; where its columns differ, all rows count as changed."""
+    """Compare a table of two packages; if its columns differ, all rows are removed and added."""
     layouts = [
         _find_layout(config, p.kind.facts.tables[config])
         for p in (old, new) if config in p.kind.facts.tables

@@ -57,6 +57,8 @@ class Kind(ABC):
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a benchmark package from a recipe, or continue an interrupted build.
 
+        It starts with :func:`~citeforge.builders.build.open_build`.
+
         Returns:
             The manifest of the finished package.
 
@@ -100,6 +102,8 @@ class Kind(ABC):
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
         """Remove the gold from a table before the public half of a package is published.
+
+        Only tables of the facts' ``blinded`` are passed.
 
         Args:
             config: config of the table, such as ``contexts``.
@@ -215,7 +219,7 @@ def recipes() -> dict[str, type[Recipe]]:
 
 
 def built_in_kinds() -> list[Kind]:
-    """List the benchmark kinds that no plugin defines."""
+    """List the built-in benchmark kinds, those that no plugin defines."""
     return [KINDS.get(name) for name, origin in KINDS.names().items() if not origin]
 
 

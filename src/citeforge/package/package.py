@@ -313,7 +313,7 @@ class Package(Displayed):
         return iter_batches(self.corpus, columns, schema=CORPUS)
 
     def candidates(self, retriever: str | None = None) -> Rankings:
-        """Read the ranked passages that a retriever found for each query, by query id.
+        """Read the ranked passages that a retriever found: query id to list, maybe empty.
 
         Args:
             retriever: split of ``candidates``; None for the one that contexts are made of.

@@ -329,7 +329,7 @@ def _find_difference(folder: Path, signature: Path) -> tuple[str, str] | None:
 
 
 def load_private_key(path: Path) -> Any:
-    """Load a private key for signing; an environment variable has its password, if any.
+    """Load a private key for signing, with the password in ``CITEFORGE_SIGN_PASSWORD``, if any.
 
     Raises:
         InputError: it cannot be read, or is no private key.

@@ -141,7 +141,7 @@ def _draw_few(seed: int, table: ContextTable, row: int, query: str, run: int) ->
 def cite_by_label(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, is_biased: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield lines of a simulated reader that is, or is not, biased by author labels.
+    """Yield submission lines of a control that is, or is not, biased by author labels.
 
     The biased control follows the author labels; the other one cites as if there were none.
 
@@ -173,7 +173,7 @@ def _draw_number(seed: int, context: str, query: str, run: int, passage: str) ->
 
 
 def _citation_probability(is_biased: bool, cell: Cell, relevant: bool) -> float:
-    """Look up the probability that a simulated reader cites a passage, by label and relevance."""
+    """Look up the probability that a control cites a passage, by author label and relevance."""
     side = cell.side(relevant)
     if not is_biased or side is None or cell.labels == "placebo":
         return _PLAIN[relevant]

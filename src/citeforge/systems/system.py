@@ -118,7 +118,7 @@ class Setting(Generic[O]):
         return self.benchmark.kind.labelling(self.benchmark, self.context) or Labelling()
 
     def docs(self, item: Item, passages: Sequence[Passage] | None = None) -> list[PromptDoc]:
-        """Number a query's passages for a prompt, and defuse citation marks in their texts.
+        """Number a query's passages for a prompt; ``[1]`` in their texts becomes ``(1)``.
 
         Args:
             item: the query.

@@ -103,7 +103,7 @@ DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
 
 
 def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a text file in any encoding as one page; form feeds become line ends."""
+    """Read a text file in a detectable encoding as one page; form feeds become line ends."""
     yield DocumentPage(None, _read_text(path, notes).replace("\f", "\n"))
 
 

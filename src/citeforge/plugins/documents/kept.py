@@ -20,7 +20,7 @@ _CHANGED, _UNWANTED = "a passage of the evidence changed or is missing", "the de
 def has_same_contexts(recipe: DocumentsRecipe, old: Package) -> bool:
     """Whether a recipe has all options of an earlier package that its contexts depend on.
 
-    If not, its questions may be kept, but not its contexts.
+    If not, the package's questions may be kept, but not its contexts.
     """
     mine, theirs = recipe.recorded(), old.manifest.config
     return all(mine[name] == theirs.get(name) for name in _OF_CONTEXTS)
