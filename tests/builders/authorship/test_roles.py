@@ -4,7 +4,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from citeforge.builders.authorship.exchanges import find_exchanged_names
+from citeforge.builders.authorship.alignment import Alignment
+from citeforge.builders.authorship.exchanges import find_exchanged_names, find_names_in_place
 from citeforge.builders.authorship.roles import Parser
 
 PARSER = Parser("auto")
@@ -61,3 +62,28 @@ def test_names_among_each_others_words_are_exchanged() -> None:
     wrong = wrong.replace("Nobody", "Aron Culver")
     assert list(find_exchanged_names(human, good)) == []
     assert "'Bird' and 'Culver'" in list(find_exchanged_names(human, wrong))
+
+
+@pytest.mark.parametrize(
+    ("human", "twin", "pair"),
+    [
+        ("The film was produced by Ann Lee and released by Bo Ray.",
+         "It is a film that was produced by Bo Ray and released by Ann Lee.",
+         "'Ann Lee' and 'Bo Ray'"),
+        ("In 2015 she was cast as Ann Lee, the daughter of Mary Lee, in the series.",
+         "She was cast as Mary Lee, the daughter of Ann Lee, in the series in 2015.",
+         "'Ann' and 'Mary'"),
+        ("The ship Orion was designed by Ann Lee. Crowds saw Orion leave.",
+         "The ship Ann Lee was designed by Orion. Crowds saw Ann Lee leave.",
+         "'Ann Lee' and 'Orion'"),
+        # Other words, other sides, short forms, and lists in another order exchange nothing.
+        ("The firm Orion was founded by Ann Lee.", "The firm that Ann Lee founded is Orion.", None),
+        ("It starred Ann Lee, Bo Ray and Cy Fox.", "It starred Cy Fox, Ann Lee and Bo Ray.", None),
+        ("The Red Lee and the Blue Lee met.", "The Blue Lee and the Red Lee met.", None),
+        ("The mayor Ann Lee met Bo Ray in Rome.", "The mayor Lee met Ray in Rome.", None),
+        ("It was sold by Ann Lee to Bo Ray.", "It was sold to Bo Ray by Ann Lee.", None),
+        ("The queen Ann beat Bo at chess.", "The player Bo was beaten by Ann at chess.", None),
+    ],
+)  # fmt: skip
+def test_names_in_each_others_place_are_exchanged(human: str, twin: str, pair: str | None) -> None:
+    assert list(find_names_in_place(Alignment(human, twin))) == ([pair] if pair else [])

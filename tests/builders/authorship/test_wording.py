@@ -28,10 +28,10 @@ def failed(human: str, twin: str) -> dict[str, str]:
     [
         ("rewrites", 60, 0, 191, 127),  # in view while the rules were written
         ("unseen", 40, 2, 168, 82),  # in view while the rules were cut back
-        ("fresh", 20, 3, 58, 38),  # in view while negations were compared by sentence
-        ("later", 40, 4, 115, 64),  # in view while names, units and years were mended
+        ("fresh", 20, 3, 58, 39),  # in view while negations were compared by sentence
+        ("later", 40, 4, 115, 65),  # in view while names, units and years were mended
         ("subjects", 30, 3, 111, 52),  # of 30 passages of HAGRID; in view like "later"
-        ("subjects_last", 12, 3, 56, 30),  # of 12 more; not in view while the rules were mended
+        ("subjects_last", 12, 3, 56, 31),  # of 12 more; not in view while the rules were mended
     ],
 )
 def test_wrong_rewrites_refused_and_good_ones(
@@ -63,7 +63,7 @@ def test_wrong_rewrites_refused_and_good_ones(
         ("She sold American art.", "She sold art from America.", ""),
         ("She sold American art.", "She sold art from Austria.", "entities"),
         ("Anna is older than Boris.", "Boris is younger than Anna.", ""),
-        ("Anna is older than Boris.", "Boris is older than Anna.", "opposites"),
+        ("Anna is older than Boris.", "Boris is older than Anna.", "names opposites"),
         ("The shop did not open.", "The shop stayed closed.", ""),
         ("It was sold, and it was not used.", "It was not sold, and not used.", "negation"),
         ("It stood for a century.", "It stood for a hundred years.", ""),
@@ -91,6 +91,13 @@ def test_wrong_rewrites_refused_and_good_ones(
         ("Made in 2012, sold in 2013.", "Made in 2012, sold a year later.", ""),
         ("It was 5 per cent of all.", "Of all it was 5%.", ""),
         ("It ruled for eighteen years.", "For 18 months it ruled.", "units"),
+        ("Of 10 percent, 10 percent left.", "Of 10 percent, 10 permille are gone.", "units"),
+        ("It lay 10 km away.", "It was 10 km from there (6 miles).", "numbers"),
+        ("It hit some villages.", "Villages were hit.", "hedges"),
+        ("It hit some villages.", "Several villages were hit.", ""),
+        ("It was the most liked play.", "That play was liked.", "hedges"),
+        ("It was the most liked play.", "People liked no other play as much.", ""),
+        ("It was the largest play.", "That play was the most extensive.", ""),
         ("It was for the United States.", "It was for the USA.", ""),
         ("She led the Royal Air Force.", "It was the RAF that she led.", ""),
         ("Then he met Anna Berg.", "It was Berg whom he met.", ""),
@@ -99,7 +106,7 @@ def test_wrong_rewrites_refused_and_good_ones(
     ],
 )
 def test_one_rule_each(human: str, twin: str, check: str) -> None:
-    assert set(failed(human, twin)) - {"length", "copy"} == ({check} if check else set())
+    assert set(failed(human, twin)) - {"length", "copy"} == set(check.split())
 
 
 @pytest.mark.parametrize(

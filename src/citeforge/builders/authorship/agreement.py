@@ -32,12 +32,14 @@ class WordGroup:
         strict: finds words that mean this and nothing else.
         loose: finds these, and words that may stand in their place.
         neutral: finds phrases in which such a word means something else.
+        may_add: whether a rewrite may add such words.
     """
 
     name: str
     strict: re.Pattern[str]
     loose: re.Pattern[str]
     neutral: re.Pattern[str]
+    may_add: bool
 
     def find(self, text: str) -> list[str]:
         """List the words in a sentence that have no other meaning than this group's."""
@@ -78,7 +80,8 @@ def _make_group(name: str, group: dict[str, Any], neutral: re.Pattern[str]) -> W
     endings = {None: "", True: f"(?={number})", False: f"(?!{number})"}
     ending = endings[group.get("before_number")]
     strict = compile_words(group["strict"], ending)
-    return WordGroup(name, strict, compile_words(f"{group['strict']} {group['also']}"), neutral)
+    loose = compile_words(f"{group['strict']} {group['also']}")
+    return WordGroup(name, strict, loose, neutral, group.get("may_add", False))
 
 
 def compile_words(words: str, ending: str = "") -> re.Pattern[str]:
@@ -178,7 +181,8 @@ def _find_hedge_changes(alignment: Alignment, language: str) -> Iterator[str]:
     """Describe hedges without counterpart in the matching sentences: ``lacks 'may'``."""
     for match in _matches(alignment):
         for group in word_groups(language, "hedges").values():
-            yield from (f"{match.verb} {word!r}" for word in match.find_lost(group))
+            if match.verb == "lacks" or not group.may_add:
+                yield from (f"{match.verb} {word!r}" for word in match.find_lost(group))
 
 
 def _find_exchanges(alignment: Alignment, language: str, category: str) -> Iterator[str]:

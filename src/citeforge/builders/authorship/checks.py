@@ -19,7 +19,7 @@ from citeforge.builders.authorship.agreement import (
 )
 from citeforge.builders.authorship.alignment import Alignment, split_sentences
 from citeforge.builders.authorship.completeness import find_added, find_lost
-from citeforge.builders.authorship.exchanges import find_exchanged_names
+from citeforge.builders.authorship.exchanges import find_exchanged_names, find_names_in_place
 from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
@@ -195,7 +195,7 @@ class Checker:
             yield from find_wording_faults(human, twin)
             alignment = Alignment(human, twin)
             yield from find_disagreements(alignment, language or "en")
-            if names := list(find_exchanged_names(human, twin)):
+            if names := [*find_exchanged_names(human, twin), *find_names_in_place(alignment)]:
                 yield "names", f"exchanged {'; '.join(names[:3])}"
             if roles := list(dict.fromkeys(self.parser.find_exchanges(human, twin))):
                 yield "roles", "; ".join(roles[:3])

@@ -1,11 +1,13 @@
-"""Names that a rewrite exchanges: each of two stands among the words of the other."""
+"""Names that a rewrite exchanges: each of two is where, or among the words where, the other was."""
 
 import re
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import combinations
 
-from citeforge.builders.authorship.alignment import carries_meaning, split_sentences
+from citeforge.builders.authorship.alignment import Alignment, carries_meaning, split_sentences
 from citeforge.builders.authorship.facts import is_month, number_words, with_digits
 from citeforge.builders.authorship.wording import stem
 
@@ -14,6 +16,13 @@ _WINDOW = 7
 _MARGIN = 1
 """Words that two names may have in common with each other by chance."""
 _TOKEN = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
+_PART = re.compile(rf"{_TOKEN.pattern}|[,;:()]")
+_NAME = "\0"
+"""What stands for every name where the words around names are compared."""
+_JOINED = {",", "and", "or", "&", "(", ")", "the"}
+"""Tokens between names of a list, whose order says nothing."""
+_LEAST = 3
+"""Tokens in a row, a name among them, that show one place of a sentence in both texts."""
 
 
 def find_exchanged_names(human: str, twin: str) -> Iterator[str]:
@@ -47,3 +56,71 @@ def _find_surroundings(text: str) -> dict[str, set[str]]:
                     stem(numbers.get(w, w)) for w in near if w[0].isdigit() or carries_meaning(w)
                 )
     return found
+
+
+@dataclass(frozen=True)
+class _Token:
+    """A word of a sentence, or a name, or a list of names.
+
+    Attributes:
+        key: stem of the word, punctuation mark, or ``_NAME``.
+        names: words of the names; empty for what is no name.
+    """
+
+    key: str
+    names: frozenset[str] = frozenset()
+
+
+def find_names_in_place(alignment: Alignment) -> Iterator[str]:
+    """Yield "A and B" where name B is between the same words as A in the passage, and vice versa.
+
+    Names of one list ("A, B and C") are one: their order says nothing.
+
+    Args:
+        alignment: passage and rewrite.
+    """
+    sides = (alignment.before, alignment.after)
+    words = [_PART.findall(s.text) for side in sides for s in side]
+    names = {w for one in words for w in one[1:] if w[0].isupper() and not is_month(w)}
+    before, after = ([_tokens(s.text, names) for s in side] for side in sides)
+    replaced = dict[tuple[frozenset[str], frozenset[str]], int]()
+    for i, j in sorted(alignment.links):
+        for old, new, size in _compare_places(before[i], after[j]):
+            change = old - new, new - old
+            if all(change):  # else one of them is the other's short form
+                replaced[change] = max(size, replaced.get(change, 0))
+    for (old, new), size in replaced.items():
+        back = max((n for (a, b), n in replaced.items() if a & new and b & old), default=0)
+        if min(size, back) > 1 and max(size, back) >= _LEAST and sorted(old) < sorted(new):
+            yield f"{' '.join(sorted(old))!r} and {' '.join(sorted(new))!r}"
+
+
+def _tokens(text: str, names: set[str]) -> list[_Token]:
+    """Split a sentence into words and names; a list of names is one token."""
+    tokens: list[_Token] = []
+    for word in _PART.findall(text):
+        token = _Token(_NAME, frozenset({word})) if word in names else _Token(stem(word.lower()))
+        if token.names and tokens and tokens[-1].names:
+            tokens[-1] = _Token(_NAME, tokens[-1].names | token.names)
+        else:
+            tokens.append(token)
+    joined: list[_Token] = []
+    for token in tokens:
+        tail = next((n for n, t in enumerate(reversed(joined)) if t.key not in _JOINED), None)
+        if token.names and tail is not None and joined[-1 - tail].names:
+            at = len(joined) - 1 - tail
+            joined[at:] = [_Token(_NAME, joined[at].names | token.names)]
+        else:
+            joined.append(token)
+    return joined
+
+
+def _compare_places(
+    before: Sequence[_Token], after: Sequence[_Token]
+) -> Iterator[tuple[frozenset[str], frozenset[str], int]]:
+    """Yield (name in the passage, name in its place in the rewrite, tokens of this run)."""
+    keys = [t.key for t in before], [t.key for t in after]
+    for run in SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
+        for k in range(run.size):
+            if names := before[run.a + k].names:
+                yield names, after[run.b + k].names, run.size

@@ -277,10 +277,15 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
         return
     old, new = (_units(with_digits(join_squares(text))) for text in (human, twin))
     for number, units in old.items():
-        there = new.get(number, {})
-        if units and there and not units.keys() & there.keys():
-            yield f"{next(iter(units.values()))!r} became {next(iter(there.values()))!r}"
-            return
+        quantities = {unit.partition(":")[0] for unit in units}
+        for unit, words in new.get(number, {}).items():
+            if (
+                units
+                and unit not in units
+                and (len(new[number]) == 1 or unit.partition(":")[0] in quantities)
+            ):
+                yield f"{next(iter(units.values()))!r} became {words!r}"
+                return
     # A rewrite may have moved the unit to another number.
     for quantity in (name for name in word_lists().kinds if name != "time"):
         sides = [{u: words for units in found.values() for u, words in units.items()
