@@ -207,13 +207,15 @@ def validated(
 
 
 def _main_fault(error: ValidationError) -> ErrorDetails:
-    """Choose the fault that is reported: the first, or a misspelt name where a field is missing."""
+    """Choose the fault that is reported: the first, or the misspelt name of a missing field."""
     first, *others = error.errors()
     if first["type"] != "missing":
         return first
-    beside = first["loc"][:-1]
-    unknown = (e for e in others if e["type"] == "extra_forbidden" and e["loc"][:-1] == beside)
-    return next(unknown, first)
+    *beside, name = first["loc"]
+    unknown = (
+        e for e in others if e["type"] == "extra_forbidden" and [*e["loc"][:-1]] == beside
+    )  # fmt: skip
+    return next((e for e in unknown if suggestion(str(e["loc"][-1]), [str(name)])), first)
 
 
 def record_error(
