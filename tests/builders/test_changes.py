@@ -42,9 +42,12 @@ def test_a_finished_package_of_another_recipe_is_refused(
     assert not hagrid_package.with_name("hagrid.partial").exists()
 
 
-def test_a_finished_package_of_the_same_recipe_is_taken(hagrid_package: Path) -> None:
+def test_a_finished_package_of_the_same_recipe_is_taken(
+    hagrid_package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = {p: p.stat().st_mtime_ns for p in hagrid_package.parent.rglob("*")}
     hagrid(hagrid_package, "resume")
+    assert "is finished already, by the same recipe: nothing is built" in capsys.readouterr().err
     assert {p: p.stat().st_mtime_ns for p in hagrid_package.parent.rglob("*")} == before
 
 

@@ -127,6 +127,10 @@ def test_disagreements(
 
 
 def test_what_is_no_package(tmp_path: Path) -> None:
+    with refused("not-a-package", path=tmp_path / "half") as caught:
+        (tmp_path / "half.partial").mkdir()
+        load_manifest(tmp_path / "half")
+    assert str(caught.value).endswith("half.partial): run the same command again with --resume")
     with refused("not-a-package", path=tmp_path):
         verify(tmp_path)
 

@@ -67,6 +67,7 @@ def files(tmp_path: Path, package: Path) -> None:
     (tmp_path / "fine.jsonl").write_text('{"query_id": "q01", "output": "So [1]."}\n')
     (tmp_path / "faulty.jsonl").write_text('{"query_id": "q01", "output": 1}\n')
     (tmp_path / "cut.json").write_text('{"system": ')
+    (tmp_path / "object.json").write_text('{"command": "score", "exit_code": 0, "result": []}')
     (tmp_path / "typo.yaml").write_text("critical: [CiteP]\nmargn: 3\n")
     for name, value in (("new", 0.6), ("old", 0.5), ("poor", 0.1)):
         (tmp_path / f"{name}.json").write_text(scored(name, {"CiteP": [value] * N}).to_line())
@@ -134,6 +135,7 @@ CASES = [
     fine("compare facts facts --submission fine.jsonl --kept kept.jsonl"),
     Case("compare facts new.json", 2, "wrong-type"),
     Case("compare new.json cut.json", 1, "bad-json", (("file", "cut.json"),)),
+    Case("compare new.json object.json", 1, "wrong-kind", (("file", "object.json"),)),
     Case("compare", 2, "missing-argument"),
     fine("gate new.json --baseline old.json"),
     fine("gate new.json --plan"),
@@ -311,6 +313,11 @@ def test_advice_of_errors_without_a_place() -> None:
     assert Fault.from_error(unsaid).where == Place(option="--out")
     of_none = UsageError("a pair needs two, see --across", code="too-few")
     assert Fault.from_error(of_none).where == Place()
+
+
+def test_the_nearest_option_alone_is_proposed(inline: Inline) -> None:
+    found = json.loads(inline("build", "rage", "--licnce", "mit", "--json").stdout)
+    assert found["error"]["message"] == "No such option '--licnce'. Did you mean '--licence'?"
 
 
 def test_an_option_of_no_command(inline: Inline) -> None:

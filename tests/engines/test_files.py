@@ -6,9 +6,13 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event, Thread
+from typing import Any
 
 import pytest
+from filelock import lock_descriptor
 
+from citeforge.engines import files
 from citeforge.engines.files import (
     atomic_file,
     digest,
@@ -202,3 +206,31 @@ def test_files_have_the_rights_that_the_umask_grants_and_stores_are_private(
     assert modes.pop("old") == modes.pop("below/new") == public
     assert modes.pop("below") == folder
     assert all(mode == 0o600 for mode in modes.values())  # what SQLite writes beside its database
+
+
+def test_a_temporary_file_is_held_even_if_a_reader_tries_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader lets go while the writer waits."""
+    opened, waits = os.open, Event()
+
+    def open_beside_a_reader(path: Path, *args: Any) -> int:
+        handle = opened(path, *args)
+        reader = opened(path, os.O_RDONLY)
+        assert lock_descriptor(reader, blocking=False)
+        Thread(target=lambda: (waits.wait(), os.close(reader))).start()
+        return handle
+
+    def lock(handle: int, **options: Any) -> bool:
+        assert not lock_descriptor(handle, blocking=False)
+        waits.set()
+        return lock_descriptor(handle, **options)
+
+    monkeypatch.setattr(files, "lock_descriptor", lock)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", open_beside_a_reader)
+        handle, path = files.make_temporary(tmp_path / "a", 0o600)
+    other = os.open(path, os.O_RDWR)
+    assert not lock_descriptor(other, blocking=False)
+    os.close(other)
+    os.close(handle)

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -108,3 +109,14 @@ def test_what_is_no_progress_file_is_not_read(tmp_path: Path) -> None:
         (path,) = tmp_path.glob(PATTERN)
         path.write_text("{")
         assert read_progress(path) is None
+
+
+def test_without_another_thread_there_is_no_progress_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", start)
+    with progress_file("run", tmp_path / "a.jsonl"):
+        assert list(tmp_path.iterdir()) == []

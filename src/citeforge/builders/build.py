@@ -330,6 +330,7 @@ class Build:
         if workspace.if_exists == "resume" and is_taken(workspace.out):
             workspace.finished_package = load_intact(workspace.out)
             require_same_recipe(workspace.finished_package, draft, workspace.out)
+            warn(f"{workspace.out} is finished already, by the same recipe: nothing is built")
             return workspace.finished_package
         marker = workspace.root / _RECIPE
         if workspace.had_stages and marker.is_file():

@@ -24,9 +24,11 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None, licence: s
     """
     from citeforge.builders.licences import conflicts
     from citeforge.library.publishing import card as write_card
+    from citeforge.publishing.card import CROISSANT, EVALS
 
     manifest = write_card(folder, scores, version, licence)
-    click.echo(f"{folder / 'README.md'} and {folder / 'croissant.json'} written")
+    names = (name for name in ("README.md", CROISSANT, EVALS) if (folder / name).is_file())
+    click.echo(f"{folder}: written: {', '.join(names)}")
     for problem in conflicts(manifest):
         click.echo(f"licence: {problem}", err=True)
 

@@ -145,6 +145,8 @@ def _run(args: list[str] | None) -> None:
         with _exit_on_storage_errors(), extras_named():
             cli.main(args=args, prog_name="citeforge", standalone_mode=False)
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and error.possibilities:
+            del error.possibilities[1:]  # the nearest one comes first
         error.show()
         raise SystemExit(error.exit_code) from error
     except click.Abort:

@@ -159,7 +159,7 @@ def make_temporary(path: Path, mode: int) -> tuple[int, Path]:
         name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{TEMPORARY}"
         handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         with suppress(OSError):  # a file system without locks has no sweeps either
-            lock_descriptor(handle, blocking=False)
+            lock_descriptor(handle)  # waits for somebody who looks whether it is held
         if name.exists():
             return handle, name
         os.close(handle)  # swept before it was held

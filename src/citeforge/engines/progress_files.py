@@ -52,7 +52,11 @@ class _ProgressFile:
         sweep(out.parent)  # a build writes no other file there, and its killed runs left theirs
         self._handle, self._path = make_temporary(out.with_name(f"{_MARK}{out.name}"), 0o600)
         self._thread = Thread(target=self._write_regularly, daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # no more threads
+            remove_open(self._path, self._handle)
+            raise OSError(str(error)) from error
 
     def set_stage(self, stage: Stage) -> None:
         """Store the state of a stage, which the thread writes to the progress file."""

@@ -67,6 +67,8 @@ HEADER_OR_ANSWER = re.compile(
     rb'\s*\{\s*"(?:submission"\s*:\s*\{|output"|query_id"[^\n]*"output"\s*:)'
 )
 """Pattern of the start of a submission, which no score file and no data set of queries matches."""
+_OUTPUT = re.compile(rb'\s*\{\s*"command"\s*:')
+"""Pattern of the start of an object of ``--json``."""
 BY_QUERY = "(by query)"
 BY_QUERY_NOTE = (
     f"{BY_QUERY}: the mean difference of the queries' own values; the measure's value is made of "
@@ -158,10 +160,17 @@ def load_scores(path: Path) -> ScoreFile:
     Raises:
         InputError: the file is not a score file.
     """
-    if HEADER_OR_ANSWER.match(read_start(path, 1 << 10)):
+    start = read_start(path, 1 << 10)
+    if HEADER_OR_ANSWER.match(start):
         raise InputError(
             "is a submission, not a score file", path=path,
             allowed=f"score it first: citeforge score {path} --benchmark DIR --out SCORES.json",
+            code="wrong-kind",
+        )  # fmt: skip
+    if _OUTPUT.match(start):
+        raise InputError(
+            "is the object that `score --json` prints, not a score file", path=path,
+            allowed="a file of `citeforge score --out`, or one of the objects in its result",
             code="wrong-kind",
         )  # fmt: skip
     version = ("scores_version", SCORES_VERSION)

@@ -11,7 +11,13 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.files import digest, read_json, sha256_file
-from citeforge.engines.folders import AMENDING, files_below, finish_amendments, is_temporary
+from citeforge.engines.folders import (
+    AMENDING,
+    files_below,
+    finish_amendments,
+    is_temporary,
+    partial_of,
+)
 from citeforge.engines.textfiles import validated
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest, benchmark_hash, file_name
@@ -102,10 +108,14 @@ def load_manifest(folder: Path, has_links: bool = False) -> Manifest:
     finish_amendments(folder)
     path = folder / MANIFEST
     if not path.is_file():
+        unfinished = partial_of(folder)
         raise InputError(
             "is not a benchmark package",
             path=folder,
-            allowed="expected a folder that `citeforge build` made",
+            allowed=f"its build is not finished ({unfinished}): run the same command again with "
+            "--resume"
+            if unfinished.is_dir()
+            else "expected a folder that `citeforge build` made",
             code="not-a-package",
         )
     content = read_json(resolve_package_file(folder, MANIFEST))

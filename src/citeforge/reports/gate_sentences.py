@@ -1,6 +1,7 @@
 """Sentences of a gate decision: what was found in a row, what decided it, what would help."""
 
 from citeforge.engines.shown import show_interval, show_number, show_p_equation, show_percent
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.gate_findings import (
     AboveBound,
     FewDefined,
@@ -185,7 +186,8 @@ def _describe_change(test: MeasureTest, p: float | None = None) -> str:
     return (
         f"{show_number(row.baseline)} → {show_number(row.new)}, difference "
         f"{show_number(row.difference, sign='+')} {show_interval(row.low, row.high, sign='+')} "
-        f"over {row.n:,} queries, of which {test.found.n_changed:,} differ{after}"
+        f"over {count_text(row.n, 'query')}, of which {test.found.n_changed:,} "
+        f"{'differs' if test.found.n_changed == 1 else 'differ'}{after}"
         f"{_describe_failures(test)}"
     )
 
