@@ -40,7 +40,7 @@ from citeforge.schemas.audit import AUDIT_VERSION, Audit
 from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.counts import COUNTS
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.outputs import OUTPUT_VERSION, Output, TextResult
+from citeforge.schemas.outputs import OUTPUT_VERSION, Output, RunResult, TextResult
 from citeforge.schemas.package_changes import PackageChanges
 from citeforge.schemas.recipes.gate import POLICY_VERSION, GatePolicy
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
@@ -80,6 +80,7 @@ OUTPUTS: dict[str, Any] = {
     "doctor": list[doctor.Finding],
     "gate": Decision | GatePlan,
     "list": list[Entry],
+    "run": RunResult | RunPlan,
     "score": list[ScoreFile] | Rehearsal,
     "show": Overview | ShownQuery | TextResult,
     "verify": Verification,

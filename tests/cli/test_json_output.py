@@ -26,7 +26,7 @@ from conftest_plots import scored
 
 WITHOUT = {
     "bench", "export", "kg", "labels", "leaderboard", "llm", "publish", "report", "reproduce",
-    "run", "view",
+    "view",
 }  # fmt: skip
 """Commands that make files, whose content or summary they print, or that serve pages."""
 N = 40
@@ -156,6 +156,11 @@ CASES = [
          (("file", "faulty.jsonl"), ("line", 1), ("field", "output"))),
     Case("score fine.jsonl --benchmark facts --measures CiteX", 2, "unknown-name"),
     Case("score --benchmark facts", 2, "missing-argument"),
+    fine("run top-1 --benchmark facts --out top.jsonl"),
+    fine("run rage --benchmark facts --llm openai:m --base-url http://127.0.0.1:9/v1 --dry-run"),
+    Case("run exec:false --benchmark facts --out x.jsonl", 3, "no-answers"),
+    Case("run top-1 --benchmark facts", 2, "missing-option", (("option", "--out"),)),
+    Case("run nope --benchmark facts --out x.jsonl", 2, "unknown-name"),
     fine("show facts"),
     fine("show facts --query q01"),
     Case("show facts --query gone", 2, "unknown-name"),

@@ -3,6 +3,7 @@
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from citeforge.cli.command import HeadedOption, NamedCommands, path_option
+from citeforge.cli.json_output import headed_json_option, present
 from citeforge.cli.options import (
     add_options,
     benchmark_option,
@@ -87,6 +89,7 @@ def _add_common_options(system: System) -> Callable[[Any], Any]:
             cls=HeadedOption,
             group=PROMPTS,
         ),
+        headed_json_option,
     ]
     if system.llm and not system.argument:
         options.insert(1, add_options(field_options(PromptingOptions, ("llm",))))
@@ -180,7 +183,7 @@ def _print_plans(
     contexts = parameters.get("contexts") or [c for c in [parameters.get("context")] if c]
     endpoint = endpoint.model_copy(update={"store": replay_path(endpoint, parameters["llm"] or "")})
     plan = plan_run(systems, **given, contexts=contexts, endpoint=endpoint, **more)
-    click.echo("\n".join(plan.to_text_lines()))
+    present(plan, lambda: click.echo("\n".join(plan.to_text_lines())))
 
 
 def print_outcome(out: Path, outcome: Any, noun: str = "query") -> None:
@@ -197,8 +200,18 @@ def print_outcome(out: Path, outcome: Any, noun: str = "query") -> None:
     from citeforge.engines.llm.replies import advice_for
     from citeforge.engines.textfiles import count_text
     from citeforge.schemas.errors import FailuresError
+    from citeforge.schemas.outputs import MissingAnswer, RunResult
 
-    print_summary(out, outcome)
+    missing = [
+        MissingAnswer(query_id=query, reason=failure.reason, message=failure.message)
+        for query, failure in outcome.failures
+    ]
+    result = RunResult(
+        file=str(out), system=outcome.system, answers=outcome.answers, missing=tuple(missing),
+        counts=outcome.counts, warnings=tuple(outcome.warnings),
+    )  # fmt: skip
+    present(result, partial(print_summary, out, outcome))
+    print_warnings(out, outcome)
     if outcome.failures:
         for query, failure in outcome.failures[:5]:
             click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
@@ -212,7 +225,7 @@ def print_outcome(out: Path, outcome: Any, noun: str = "query") -> None:
 
 
 def print_summary(out: Path, outcome: Any) -> None:
-    """Print submission, number of answers, system and other counts of a run; and its warnings."""
+    """Print submission, number of answers, system and other counts of a run."""
     from citeforge.engines.textfiles import count_text
     from citeforge.schemas.counts import describe_count
 
@@ -220,6 +233,10 @@ def print_summary(out: Path, outcome: Any) -> None:
     notes = ", ".join(f"{n:,} {what}" for what, n in counted)
     answers = f"{count_text(outcome.answers, 'answer')} of {outcome.system}"
     click.echo(f"{out}: {answers}" + (f" ({notes})" if notes else ""))
+
+
+def print_warnings(out: Path, outcome: Any) -> None:
+    """Print the warnings about a run's answers on standard error."""
     for text in outcome.warnings:
         click.echo(f"warning: {out}: {text}", err=True)
 

@@ -1,5 +1,6 @@
 """The object that a command with ``--json`` prints."""
 
+from collections.abc import Mapping
 from typing import Annotated, Generic, TypeVar
 
 from pydantic import WithJsonSchema
@@ -66,6 +67,40 @@ class TextResult(FrozenRecord):
     """
 
     text: str
+
+
+class MissingAnswer(FrozenRecord):
+    """Query that a run has no answer to.
+
+    Attributes:
+        query_id: id of the query.
+        reason: kind of failure, such as ``timeout``.
+        message: the failure in one line.
+    """
+
+    query_id: str
+    reason: str
+    message: str
+
+
+class RunResult(FrozenRecord):
+    """Result of a command that runs a system.
+
+    Attributes:
+        file: submission that was written.
+        system: name of the system in its header.
+        answers: number of answers in it.
+        missing: queries without an answer, once per context set and run.
+        counts: other figures above 0 by key (docs/counts.md).
+        warnings: doubts about the answers, such as one text in all of them.
+    """
+
+    file: str
+    system: str
+    answers: int
+    missing: tuple[MissingAnswer, ...] = ()
+    counts: Mapping[str, int] = {}
+    warnings: tuple[str, ...] = ()
 
 
 class Output(FrozenRecord, Generic[R]):
