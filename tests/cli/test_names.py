@@ -25,7 +25,7 @@ from citeforge.kg.engines import GRAPHS
 from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.base import Part
 from citeforge.systems.registry import SYSTEMS, systems
-from conftest import refused
+from conftest import Inline, refused
 
 
 def test_run_names_the_systems() -> None:
@@ -70,3 +70,10 @@ def test_a_misspelt_export_suggests_the_name_that_was_meant(word: str, meant: st
     with refused("unknown-name", value=word) as caught:
         cli.main(["export", word, "x"], standalone_mode=False)
     assert f"did you mean '{meant}'" in str(caught.value)
+
+
+def test_an_unknown_name_leads_to_the_command_whose_help_has_it(inline: Inline) -> None:
+    """A user looks for the file that another command writes."""
+    message = inline.fails(2, "unknown-name", "export", "croissant", "x").stderr
+    assert "unknown format 'croissant' (see card: Write README.md, croissant.json" in message
+    assert "(did you mean 'beir'?)" in inline.fails(2, "unknown-name", "export", "bier").stderr

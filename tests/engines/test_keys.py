@@ -201,3 +201,10 @@ def test_words_and_paths_in_the_environment_are_no_keys(monkeypatch: pytest.Monk
 def test_no_text_around_a_key_saves_it(before: str, key: str, after: str) -> None:
     assert key not in mask_keys(f"{before}{key}{after}")
     assert key not in mask_known_keys(f"{before}{key}{after}")
+
+
+def test_messages_are_cut_at_a_sentence_or_a_word() -> None:
+    assert keys.shorten_message("One two. Three\n four.", 100) == "One two. Three four."
+    assert keys.shorten_message("One two. Three four.", 12) == "One two."  # 8 of 12 characters
+    assert keys.shorten_message("one two three", 9) == "one two …"
+    assert keys.shorten_message("no access with sk-proj-aB3dE5fG7hJ9kL1m", 30).endswith("[key]")

@@ -3,6 +3,7 @@
 A plugin declares a command in an entry point of the group ``citeforge.commands``.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -100,6 +101,13 @@ class NamedCommands(click.Group):
                 with formatter.section(title):
                     formatter.write_dl(list(helps.items()))
 
+    def _mentioned(self, name: str) -> str:
+        """Find the one command whose help mentions a name, such as a file's; empty for none."""
+        helps = {n: text for part in self.sections().values() for n, text in part.items()}
+        word = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
+        found = [f"{n}: {text}" for n, text in helps.items() if word.search(text)]
+        return found[0].rstrip(".") if len(found) == 1 else ""
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -115,7 +123,8 @@ class NamedCommands(click.Group):
             from citeforge.engines.plugins import with_broken_files
 
             known = self.list_commands(ctx)
-            raise with_broken_files(UnknownValueError(self.noun, args[0], known))
+            error = UnknownValueError(self.noun, args[0], known, mentioned=self._mentioned(args[0]))
+            raise with_broken_files(error)
         return super().resolve_command(ctx, args)
 
 

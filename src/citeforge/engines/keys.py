@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from textwrap import shorten
 from urllib.parse import quote, quote_plus, unquote
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -21,6 +22,7 @@ _OWN = (KEY_VARIABLE, "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _PATHS = ("/", "~", "./", "file:")
 """Beginnings of a value that names a file with a key."""
 MARK = "[key]"
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _LEAST_KEY_LENGTH = 12
 """Keys that are shorter ("none", "EMPTY", "ollama") are words that local servers are given."""
 _LEAST_SECRET_LENGTH = 16
@@ -137,6 +139,15 @@ def one_line(message: str) -> str:
     if len(message) > _LONGEST_READ and len(words) > 1:
         words.pop()  # it may be the beginning of a key
     return mask_keys(" ".join(words))[:_LONGEST_MESSAGE]
+
+
+def shorten_message(message: str, most: int) -> str:
+    """Put a message on one line of limited length, without keys, cut at a sentence or word."""
+    text = mask_keys(" ".join(message.split()))
+    if len(text) > most:
+        ends = [end.start() for end in _SENTENCE_END.finditer(text) if end.start() <= most]
+        text = text[: ends[-1]] if ends else text
+    return shorten(text, most, placeholder=" …")
 
 
 def error_line(error: BaseException) -> str:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 from citeforge.engines.files import digest, sha256_file
-from citeforge.engines.keys import mask_keys
+from citeforge.engines.keys import shorten_message
 from citeforge.schemas.errors import InputError
 
 _WEIGHTS = (".safetensors", ".bin", ".ckpt")
@@ -86,10 +85,8 @@ def find_model(
 
 def error_reason(error: Exception) -> str:
     """Get an error's first line without keys, cut at a sentence or word (≤ 160 characters)."""
-    line = mask_keys(next(iter(str(error).strip().splitlines()), type(error).__name__))
-    if len(line) > _MOST_SAID and (end := line.rfind(". ", 0, _MOST_SAID)) > 0:
-        return line[:end]
-    return shorten(line, _MOST_SAID, placeholder=" …")
+    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return shorten_message(line, _MOST_SAID).removesuffix(".")  # it is put into brackets
 
 
 def quiet_transformers() -> Any:

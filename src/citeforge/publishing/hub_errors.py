@@ -1,17 +1,14 @@
 """Errors of the Hugging Face Hub, in one line that says what to do next."""
 
-import re
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from citeforge.engines.keys import mask_keys
+from citeforge.engines.keys import shorten_message
 from citeforge.engines.model_files import http_errors
 from citeforge.schemas.errors import InputError
 
 _MOST_SAID = 600
 """Characters of what an error of the Hub says."""
-_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
 class HubConnectionError(InputError):
@@ -62,12 +59,8 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
 
 def hub_error_words(error: BaseException) -> str:
-    """Shorten an error's text to at most 600 characters, with secret keys masked."""
-    text = mask_keys(" ".join(str(error).split()))
-    if len(text) > _MOST_SAID:
-        ends = [end.start() for end in _SENTENCE_END.finditer(text)]
-        text = text[: max((end for end in ends if end <= _MOST_SAID), default=None)]
-    return textwrap.shorten(text, _MOST_SAID, placeholder=" …")
+    """Shorten an error's text to whole sentences of at most 600 characters, without keys."""
+    return shorten_message(str(error), _MOST_SAID)
 
 
 def is_network(error: BaseException) -> bool:

@@ -428,7 +428,8 @@ def _library_errors(path: Path | str, fault: str, allowed: str) -> Iterator[None
         if _is_unreachable(error):
             raise InputError(
                 f"Sigstore cannot be reached ({_shorten(error)})", path=path, code=_UNREACHABLE,
-                allowed="run the same command again, or use a key: it needs no network",
+                allowed="run the same command again, or use a key, which needs no network: "
+                "--sign-key signs by one, verify --key checks with one",
             ) from error  # fmt: skip
         raise InputError(
             f"{fault} ({_shorten(error)})", path=path, code="bad-signature",

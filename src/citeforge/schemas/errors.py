@@ -198,8 +198,9 @@ class UnknownValueError(UsageError):
     """
 
     def __init__(
-        self, noun: str, value: str, choices: Iterable[str], command: str = "", searched: str = ""
-    ) -> None:
+        self, noun: str, value: str, choices: Iterable[str], command: str = "", searched: str = "",
+        mentioned: str = "",
+    ) -> None:  # fmt: skip
         """Write the message: the unknown name, the name probably meant, and the known names.
 
         Args:
@@ -208,11 +209,13 @@ class UnknownValueError(UsageError):
             choices: the legal names.
             command: the command that lists them, where they are too many for a message.
             searched: where it was looked for, and the option that names it; empty for nowhere else.
+            mentioned: name of the thing whose description mentions the value, with that
+                description; empty for none.
         """
         self.noun = noun
         self.value = value
         self.known = sorted(choices)
-        hint = suggestion(value, self.known)
+        hint = suggestion(value, self.known) or (f" (see {mentioned})" if mentioned else "")
         more = f", … ({len(self.known):,} in all)" * (len(self.known) > _MOST_LISTED)
         listed = f"known: {', '.join(self.known[:_MOST_LISTED])}{more}"
         others = f"`{command}` lists them all" if command else listed

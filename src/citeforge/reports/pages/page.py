@@ -107,7 +107,7 @@ def _script_data(report: ScoreReport) -> dict[str, Any]:
         for name, ranks in report.ranks.items()
         if len(files) > 1 and sum(r is not None for r in ranks) > 1
     }
-    counts = counts_table(files, verbose=True)
+    counts = counts_table(files)
     arrows = {name: ARROWS[direction(name)] for name in report.measures}
     return {
         "systems": [[file.system, file.is_control] for file in files],
