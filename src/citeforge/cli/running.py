@@ -267,6 +267,7 @@ def bench(**parameters: Any) -> None:
     many calls the first round takes, with --price what they cost, and how many may follow.
     """
     from citeforge.engines.running.setup import judge_session
+    from citeforge.engines.textfiles import count_text
     from citeforge.library.systems import bench as make
     from citeforge.reports.terminal import render_differences, render_scores
     from citeforge.schemas.errors import FailuresError
@@ -301,5 +302,5 @@ def bench(**parameters: Any) -> None:
     missing = sum(len(outcome.failures) for outcome in result.ran)
     if missing:
         raise FailuresError(
-            f"{missing:,} answers are missing; run again to ask for them", code="counted-failures"
+            f"{count_text(missing, 'answer')} missing; run again", code="counted-failures"
         )

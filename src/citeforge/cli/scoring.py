@@ -152,6 +152,7 @@ def score(
     Prints one table with 95 % intervals, what is missing or could not be read, and the signature
     of the scores. Absent answers score the worst value.
     """
+    from citeforge.engines.textfiles import count_text
     from citeforge.evaluator.withhold import describe_failures, withhold_scores
     from citeforge.library.scores import plan_scores, score_files
     from citeforge.publishing.tracking import find_trackers, log_files
@@ -189,7 +190,7 @@ def score(
     n_failed = sum(file.counts.n_judge_failed for file in files)
     if n_failed and not allow_judge_failures:
         raise FailuresError(
-            f"the LLM failed on {n_failed:,} questions, which are left out (see the warning above)",
+            f"the LLM failed on {count_text(n_failed, 'question')}, left out (see the warning)",
             code="counted-failures",
         )
     if n_lost := sum(bool(entry.failure) for entry in logged):

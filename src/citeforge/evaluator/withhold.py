@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.measures.declared import OWN_WEIGHTS
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes.command_options import ScoreOptions
@@ -104,7 +105,7 @@ def describe_failures(n_failed: int, files: Iterable[ScoreFile]) -> str:
     """Describe how often the judge failed; without the number if a published file withholds it."""
     if any(JUDGE_FAILED in file.warnings for file in files):
         return "the judge failed on some pairs; the owner reads how many with --private"
-    return f"the judge failed on {n_failed:,} pairs"
+    return f"the judge failed on {count_text(n_failed, 'pair')}"
 
 
 def withhold_error(error: CiteforgeError) -> str:

@@ -72,7 +72,7 @@ def write_sentence(row: Row) -> str:
                 f"{n_both:,} of them for {system}."
             )
         case FewQueries(n, least):
-            return f"{row.what}: {n:,} queries are too few; {least:,} needed."
+            return f"{row.what}: has {count_text(n, 'query')}; {least:,} needed."
         case NoInterval():
             return f"{row.what} has no interval."
         case NoBaseline():

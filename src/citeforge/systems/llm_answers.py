@@ -171,7 +171,7 @@ def plan_jobs(jobs: Jobs, options: LlmOptions, llm: Llm) -> RunPlan:
     longest = max((bound.prompt_tokens for bound in bounds), default=0)
     said = options.max_answer
     later = Bound(1, longest + n * said * _BYTES_PER_TOKEN, said).times(n * len(jobs))
-    notes = (f"{n * len(jobs):,} calls of later rounds at most",) if n else ()
+    notes = (f"{count_text(n * len(jobs), 'call')} of later rounds at most",) if n else ()
     return replace(plan, most=plan.most + later, notes=notes)
 
 
@@ -300,5 +300,5 @@ def _announce(description: str, llm: Llm, requests: Sequence[Request], n_later: 
         if isinstance(llm, OpenAiLlm)
         else [f"requests {len(requests):,}"]
     )
-    later = f"; later rounds: {n_later:,} requests at most" if n_later else ""
+    later = f"; later rounds: {count_text(n_later, 'request')} at most" if n_later else ""
     sys.stderr.write(f"{description}; first round: {' '.join(', '.join(lines).split())}{later}\n")

@@ -13,6 +13,7 @@ from citeforge.engines.llm.addresses import BATCH_PRICE
 from citeforge.engines.llm.records import LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.shown import show_amount, show_number
+from citeforge.engines.textfiles import count_text
 from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.outputs import UndefinedNumber
 from citeforge.schemas.recipes.base import Prices, RunOptions
@@ -171,7 +172,7 @@ class RunPlan:
 
     def _part_line(self, label: str) -> str:
         """Describe the planned calls and cost of one of several models, in one line."""
-        text = f"{label}: {self.about.calls:,} calls, at most {self.most.calls:,}"
+        text = f"{label}: {count_text(self.about.calls, 'call')}, at most {self.most.calls:,}"
         if self.price is not None:
             expected, most = self.costs()
             text += f"; cost about {show_amount(expected, 4)}, at most {show_amount(most, 4)}"

@@ -16,6 +16,7 @@ from citeforge.engines.ledger import current_ledger
 from citeforge.engines.llm.adapting import patched
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, request_key
 from citeforge.engines.sqlite import Store, store_errors
+from citeforge.engines.textfiles import count_text
 from citeforge.schemas.errors import InputError
 
 S = TypeVar("S")
@@ -403,7 +404,7 @@ def replayed_note(llm: Llm) -> str:
     store: ReplayStore | None = getattr(llm, "store", None)
     if store is None or not store.n_replayed:
         return ""
-    count = f"{store.n_replayed:,} replies came from {store.path}"
+    count = f"{count_text(store.n_replayed, 'reply')} came from {store.path}"
     return f"; {count}: to ask again, move it away or name another --store"
 
 

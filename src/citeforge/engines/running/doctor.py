@@ -10,6 +10,7 @@ from pathlib import Path
 from citeforge.engines.event_loop import run_async
 from citeforge.engines.model_files import http_errors
 from citeforge.engines.shown import show_amount
+from citeforge.engines.textfiles import count_text
 from citeforge.schemas.errors import (
     EXTRAS,
     CiteforgeError,
@@ -205,4 +206,8 @@ def _check_store(path: Path) -> Finding:
             stats = opened.stats()
     except InputError as error:
         return Finding("store", False, str(error))
-    return Finding("store", True, f"{stats.answers:,} answers, {stats.failures:,} failures")
+    return Finding(
+        "store",
+        True,
+        f"{count_text(stats.answers, 'answer')}, {count_text(stats.failures, 'failure')}",
+    )

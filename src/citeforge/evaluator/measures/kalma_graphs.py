@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.results import AnswerCounts, ScoredSubmission, compute
 from citeforge.evaluator.statements.kalma import SENTENCES, without_brackets
@@ -137,7 +138,7 @@ def _failure_warnings(inputs: KalmaInputs) -> list[Finding]:
     """Make a warning if questions to the LLM failed."""
     if not (failures := inputs.failures):
         return []
-    message = f"the LLM failed on {len(failures):,} questions; the first: {failures[0]}"
+    message = f"the LLM failed on {count_text(len(failures), 'question')}; the first: {failures[0]}"
     return [Finding("llm-failed", message)]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from citeforge.engines.files import write_text
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, OWN, Benchmark, LineIndex
 from citeforge.evaluator.submissions.submission import Submission
@@ -213,7 +214,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         write_text(out / name, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in content))
     missing = len(texts) - len(answers)
     dropped = [f"{n:,} {what}" for what, n in sorted(writer.dropped.items()) if n]
-    return [*dropped, *([f"{missing:,} queries without an answer"] if missing else [])]
+    return [*dropped, *([f"{count_text(missing, 'query')} without an answer"] if missing else [])]
 
 
 # In the order of TRACKS. A name that does not fit is refused when its entry point is loaded.
