@@ -1,5 +1,6 @@
 """The server of `citeforge view`: what it shows, to whom, and what it never sends."""
 
+import gzip
 import json
 import os
 import re
@@ -251,6 +252,21 @@ def test_a_data_set_of_queries_is_no_submission(tmp_path: Path) -> None:
     with served(tmp_path) as site:
         text = site.get().text
         assert "mine.jsonl" in text and "hagrid.jsonl" not in text
+
+
+def test_compressed_submissions_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = '{"submission": {"system": "packed"}}\n' + '{"query_id": "q", "output": "x"}\n' * 5
+    (tmp_path / "mine.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "other.jsonl.gz").write_bytes(b"not packed")
+    with served(tmp_path) as site:
+        text = site.get().text
+        assert "mine.jsonl.gz" in text and ">packed<" in text and ">5 answers<" in text
+        assert "other.jsonl.gz" not in text
+    # A small file may unpack to gigabytes, and the list does not wait for them.
+    monkeypatch.setattr("citeforge.library.viewer.rows._BLOCK", 35)
+    monkeypatch.setattr("citeforge.library.viewer.rows._MOST_BLOCKS", 3)
+    with served(tmp_path) as site:
+        assert "answers or more<" in site.get().text
 
 
 def test_files_of_several_folders_are_told_apart(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
+from citeforge.engines.jsonlines import read_start
 from citeforge.engines.progress_files import PATTERN, Work, read_progress
 from citeforge.evaluator.compare import HEADER_OR_ANSWER
 from citeforge.package.manifest import MANIFEST
@@ -117,7 +118,7 @@ class Folders:
 
     def _look(self, path: Path, root: int) -> Found | None:
         """Describe a file for the viewer's list; None for one that the list does not show."""
-        ending = path.suffix.lower()
+        ending = ".jsonl" if path.name.endswith(".jsonl.gz") else path.suffix.lower()
         if ending not in (*REPORTS, ".json", ".jsonl"):
             return None
         try:
@@ -197,9 +198,8 @@ def _detect_sort(path: Path, ending: str) -> Sort | None:
         if ending in REPORTS:
             names = [one.name for one in path.parent.iterdir()]
             return "sites" if is_leaderboard(names) else "reports"
-        with path.open("rb") as file:
-            start = file.read(_START)
-    except OSError:
+        start = read_start(path, _START)
+    except (OSError, InputError):
         return None
     if ending == ".json":
         return "scores" if _SCORES in start else None

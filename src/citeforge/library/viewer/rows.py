@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.jsonlines import UNREADABLE
+from citeforge.engines.jsonlines import UNREADABLE, open_bytes, read_errors
 from citeforge.engines.shown import show_interval, show_number
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.formats import read_header
@@ -16,6 +16,8 @@ from citeforge.schemas.errors import InputError, read_error
 from citeforge.schemas.text import choose_digits
 
 _BLOCK = 1 << 20
+_MOST_BLOCKS = 1 << 10
+"""Blocks in which answers are counted: a small compressed file may unpack to any size."""
 _MEASURES = 3
 """Most measures of a score file that the list shows."""
 
@@ -101,14 +103,15 @@ def _read_package(entry: Found) -> Row:
 def _read_submission(entry: Found) -> Row:
     """Read a submission's row of the viewer's list: its header, its number of answers."""
     header = read_header(entry.path)
-    n_lines, last = 0, b"\n"
-    with entry.path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            n_lines, last = n_lines + block.count(b"\n"), block
+    n_lines, last, n_blocks = 0, b"\n", 0
+    with open_bytes(entry.path) as file, read_errors(entry.path):
+        while n_blocks < _MOST_BLOCKS and (block := file.read(_BLOCK)):
+            n_lines, last, n_blocks = n_lines + block.count(b"\n"), block, n_blocks + 1
     n = n_lines + (not last.endswith(b"\n")) - (header is not None)
+    more = " or more" if n_blocks == _MOST_BLOCKS else ""
     known: Mapping[str, Any] = header or {}
     title = str(known.get("system", "")) + (" (control)" if known.get("control") is True else "")
-    texts = count_text(n, "answer"), str(known.get("benchmark", ""))
+    texts = count_text(n, "answer") + more, str(known.get("benchmark", ""))
     return Row(entry, title, texts, benchmark_hash=str(known.get("benchmark_hash", "")))
 
 
