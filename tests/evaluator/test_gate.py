@@ -80,6 +80,12 @@ def test_a_critical_measure(n: int, losses: int, gains: int, verdict: str) -> No
     assert (row.low >= -3) == (verdict == "pass")  # what is shown never crosses the margin
 
 
+def test_changed_queries_are_counted_in_words() -> None:
+    for losses, said in ((1, "of which 1 differs"), (9, "of which 9 differ")):
+        text = to_markdown(gate(answers("new", 200, losses), answers("old", 200)))
+        assert f"over 200 queries, {said}" in " ".join(text.split()).replace(" <br> ", " ")
+
+
 def test_unchanged_answers_are_evidence_of_little() -> None:
     row = row_of(gate(answers("new", 30), answers("old", 30)), "critical")
     # 1 − .025^(1/30) = .116; log(.025) / log(1 − .03) = 121.1
