@@ -119,7 +119,8 @@ class Benchmark(Package):
                 f"answers another build of this benchmark (hash {short_hash(named_hash)}, expected "
                 f"{short_hash(self.manifest.answer_hash)})",
                 path=path, line=line, field="benchmark_hash",
-                allowed="score it with the benchmark that it was made for", code="wrong-benchmark",
+                allowed="answers to this build, or score them with the build that they name",
+                code="wrong-benchmark",
             )  # fmt: skip
 
     @property
