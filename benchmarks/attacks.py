@@ -26,9 +26,9 @@ from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text import quoting
 from citeforge.evaluator.statistics.intervals import wilson_interval
-from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Evidence, Question, gives_answers
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -127,7 +127,7 @@ def reader_turns(passage: str, question: str, quotes: bool) -> Turns:
         asker = PromptedLlm(Silent())  # type: ignore[arg-type]
         shown = (Evidence("p1", "", passage),)
         return asker.to_answer(
-            Question("q", Cell(built_in_forms()["single"]), shown, text=question), shown
+            Question("q", QuestionSpec(built_in_forms()["single"]), shown, text=question), shown
         ).messages
     finally:
         quoting.Quotes = original

@@ -19,7 +19,7 @@ class _Rows(Protocol):
     """Catalogue of one sort."""
 
     def all(self) -> Rows:
-        """Map all names of a sort, such as judges, to their descriptions; imports plugins."""
+        """Map all names of a sort, such as judges, to their rows; imports plugins."""
 
     def names(self) -> Mapping[str, str]:
         """Map all names of a sort, such as judges, to their plugins' names ("" if built in)."""

@@ -25,7 +25,7 @@ _NAMES = {"corpus": "passages", "gold": "gold", "queries": "queries"}
 
 
 def compare_tables(old: Package, new: Package) -> Iterator[TableChanges]:
-    """Compare two packages table by table, except their context sets.
+    """Compare two packages table by table, except context sets and stored cosines.
 
     Yields:
         Changes of each table, passages, queries, judgements and gold first.

@@ -212,7 +212,7 @@ def recipe_named(name: str) -> type[Recipe] | None:
 
 
 def recipes() -> dict[str, type[Recipe]]:
-    """Map the names of benchmark kinds that can be built to their recipe classes."""
+    """Map names of benchmark kinds that can be built to recipe classes, in help pages' order."""
     return {
         name: row.facts.recipe for name, row in KINDS.all().items() if row.facts.recipe is not None
     }

@@ -392,7 +392,7 @@ class Package(Displayed):
     def items(
         self, context: str | None = None, query_id: str | None = None, show: str | None = None
     ) -> Iterator[Item]:
-        """Yield the queries of a context set with the passages or triples shown, and gold.
+        """Yield a context set's queries, in package order, with the evidence shown and the gold.
 
         Holds the passages that the context set names, not the corpus.
 

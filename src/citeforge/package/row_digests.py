@@ -86,7 +86,7 @@ def _digest_columns(batch: pa.RecordBatch, columns: Sequence[str]) -> npt.NDArra
 def _merge_repeated(
     keys: pa.Array, parts: tuple[str, ...], digests: npt.NDArray[np.uint64]
 ) -> RowDigests:
-    """Merge rows that share a key into one row with a joint digest."""
+    """Merge rows that share a key into one, whose digests cover all of them in order."""
     encoded = keys.dictionary_encode()
     if len(encoded.dictionary) == len(keys):
         return RowDigests(keys, parts, digests)

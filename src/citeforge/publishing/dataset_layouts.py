@@ -195,7 +195,7 @@ def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write each table of a benchmark as CSV for the Hub's viewer; list what is lost.
+    """Write each table as CSV for the Hub's viewer, lists as JSON; list what is lost.
 
     Returns:
         What is lost, one line each.

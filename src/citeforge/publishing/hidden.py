@@ -318,7 +318,7 @@ def matching_gold(public_half: Manifest, gold: Path) -> Manifest:
 
 
 def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
-    """Join a public and a gold half to the whole package: (manifest, public half's hash).
+    """Join both halves to the original package, byte for byte: (manifest, public half's hash).
 
     Returns:
         Its manifest, checked, and the hash of the public half, which submissions may name.

@@ -101,7 +101,7 @@ class Publisher:
     def _sign(
         self, files: dict[str, LocalFile], repo_id: str, revision: str, signer: Signer
     ) -> None:
-        """Sign a package's files, and add the signature; reuse a published one that is valid.
+        """Sign a package's files; keep a published signature of the same files and signer.
 
         Args:
             files: files of the package as they are published, by name.

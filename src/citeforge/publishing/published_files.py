@@ -114,7 +114,7 @@ def require_same_files(
 def require_same_contexts(
     files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str
 ) -> None:
-    """Raise an error if files on the Hub, with those to publish, reveal hidden labels.
+    """Raise an error if gold is on the Hub already, or contexts there are not the same.
 
     Args:
         files: files to publish, by name.

@@ -353,7 +353,7 @@ def load_public_key(path: Path) -> Any:
 
 
 def _require_curve(key: Any) -> Any:
-    """Return a key unchanged; refuse one whose elliptic curve is not supported.
+    """Return a key unchanged; refuse one that is not of a supported elliptic curve.
 
     Raises:
         ValueError: it is another key.
@@ -455,7 +455,7 @@ def _shorten(error: Exception) -> str:
 
 
 def _copy_file(file: LocalFile, target: Path) -> None:
-    """Copy the published content of a file to a path, or link the local file."""
+    """Copy a file's published content to a path; link the local file if that is the same."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if file.content is None:
         link_or_copy(Path(os.path.realpath(file.path)), target)

@@ -108,5 +108,5 @@ def printable(text: str) -> str:
 
 
 def choose_digits(noise: float | None, scale: int) -> int:
-    """Choose the decimals of a value: 2; with noise 0 for shares (``scale`` 100), 1 for counts."""
+    """Choose a value's decimals: 2 without noise, else 0; 1 for counts (``scale`` 1)."""
     return 2 if noise is None else 1 if scale == 1 else 0

@@ -33,11 +33,11 @@ class Marks:
 def state_random(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that state and cite 1 to 8 random shown triples."""
+    """Yield submission lines that state and cite 1 to 8 distinct random triples of those shown."""
     domain = _read_domain(benchmark)
 
     def state(graphs: ShownGraphs, rng: Random) -> str:
-        """Write 1 to 8 random shown triples as sentences with citations."""
+        """Write 1 to 8 distinct random triples of those shown, each as a sentence with citation."""
         drawn = rng.sample(graphs.triples, min(rng.randint(1, 8), len(graphs.triples)))
         return " ".join(_cite_triple(t, domain) for t in drawn)
 

@@ -31,7 +31,7 @@ def list_shown(item: Item, first_number: int) -> Shown:
 def copy_nearest(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, n_sources: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that cite the first sentences of the sources nearest the query.
+    """Yield submission lines: the first sentence of each nearest source, cited, in shown order.
 
     Args:
         benchmark: benchmark to answer.

@@ -150,7 +150,7 @@ def load_token_counter(model: str, fallback: str) -> Count:
 
 
 def make_counter(tokenizer: str | None, llm: Any) -> tuple[str, Count]:
-    """Choose the token counter of an LLM's prompts: (its name, function that counts).
+    """Choose a token counter (name, function): the named one, else the LLM's, else an estimate.
 
     Args:
         tokenizer: Hub id or folder of a tokenizer; None to take the model's own.

@@ -80,7 +80,7 @@ def answer_line(
 
 
 def citation_logprobs(answer: LlmReply | Reply) -> list[dict[str, Any]]:
-    """List the log probabilities of an answer's citation tokens: index, token, logprob.
+    """List (index, token, logprob) of an answer's tokens with digits in citation marks.
 
     Each is listed under the index of its mark in
     :func:`citeforge.schemas.citations.grammar.citation_marks`, which the scorer uses, too.

@@ -67,7 +67,7 @@ def _answer_cells(
 def _refuse(
     tables: Tables, context: str, row: int, rng: Random, *, chances: tuple[float, ...]
 ) -> Answer:
-    """Answer with the first relevant passage cited, or refuse with the condition's probability.
+    """Cite the first relevant passage (else a random one), or refuse by the context's chance.
 
     Args:
         tables: context sets by name.

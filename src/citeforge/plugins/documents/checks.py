@@ -116,7 +116,7 @@ def _statement_matches(question: Question) -> bool:
 
 
 def _check_quotes(question: Question) -> bool:
-    """Reject a question with a quote that its evidence lacks; return whether it passed."""
+    """Whether a question's quotes are in its evidence (of a pair, in both); if not, reject it."""
     texts = [_compared_form(e.text) for e in question.evidence]
     quoted: set[int] = set()  # indexes of the texts with a quote
     for quote in question.quotes:

@@ -130,7 +130,7 @@ class PassagePool:
         return titles
 
     def are_together(self, first_id: str, second_id: str) -> bool:
-        """Whether two passages are from the same section of the same file."""
+        """Whether two passages have the same title and are from one file."""
         return self._file_and_title[first_id] == self._file_and_title[second_id]
 
 
@@ -151,7 +151,7 @@ def passage_file(passage_id: str, metadata_json: str | None) -> str:
 
 
 def _interleave(groups: Iterable[Sequence[str]], rng: random.Random) -> Iterator[str]:
-    """Interleave groups of passage ids: first ids of all groups, then second ids, and so on."""
+    """Interleave groups of passage ids, in random order: all first ids, then all second ids, …."""
     turns = [iter(group) for group in groups]
     rng.shuffle(turns)
     while turns:

@@ -161,7 +161,7 @@ def _edit_question(question: Question, cells: dict[str, str], sheet: Path, line:
 def decision_stats(decisions: Decisions, questions: Iterable[Question]) -> dict[str, str]:
     """Compute the share of decided questions that were kept, by question form.
 
-    Edited questions are in it if they pass the checks again.
+    Edited questions are kept if they pass the checks again.
     """
     decided, kept = Counter[str](), Counter[str]()
     for question in questions:

@@ -78,7 +78,7 @@ def _check_keywords(question: Question) -> str | None:
 
 
 def _check_misspelled(question: Question) -> str | None:
-    """Describe a "misspelled" question's fault: not 1 to 3 misspelt words; None if fine."""
+    """Describe a fault: no corrected question, or not 1 to 3 words misspelt; None if fine."""
     wrong, right = bare_words(question.text), bare_words(question.corrected)
     if not right:
         return "has no line with Corrected"

@@ -286,7 +286,7 @@ def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -
 
 
 def _edge_lines(text: str, is_top: bool) -> list[str]:
-    """List the three outermost non-blank lines at the top or bottom of a page."""
+    """List the three outermost non-blank lines at a page's top or bottom, outermost first."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[:_EDGE] if is_top else lines[: -_EDGE - 1 : -1]
 

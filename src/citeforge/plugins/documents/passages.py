@@ -15,7 +15,7 @@ _WRAP = re.compile(r"(?<=[^\n])\r?\n(?=[^\s*+\-|>#`~•\d])")
 def cut_page(
     page: DocumentPage, size: int, segmenter: Segmenter
 ) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Cut a page into passages: yield (start, end, headings above it) of each.
+    """Cut a page into passages: yield (start, end, headings above it) of each, in order.
 
     Only breaks and white space are left out.
 
@@ -30,7 +30,7 @@ def cut_page(
 
 
 def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterator[Span]:
-    """Cut a section of a page at sentences into spans of about equal length.
+    """Cut a page's section at sentences into spans of about equal length, at most ``size``.
 
     Args:
         text: text of the page.

@@ -128,7 +128,7 @@ def _list_values(task: str) -> Iterator[dict[str, Any]]:
 
 
 def _shows(prompt: str, name: str) -> bool:
-    """Whether a filled-in prompt contains the sample text of a kind, such as ``title``."""
+    """Whether a filled-in prompt contains sample text of a kind, such as ``title``, in any case."""
     return _MARKS[name] in prompt or f"zq{name}" in prompt.casefold()
 
 

@@ -163,7 +163,7 @@ class DocumentsRecipe(Licensed):
 
     @model_validator(mode="after")
     def _require_seeds(self) -> Self:
-        """Refuse options that need another one, such as --keep-seeds without --seeds."""
+        """Refuse --keep-seeds without --seeds or a design, --decided-questions with --keep-from."""
         if self.keep_seeds and self.seeds is None and self.design is None:
             raise ValueError("--keep-seeds requires --seeds")
         if self.keep_from is not None and self.decided_questions is not None:
@@ -302,7 +302,7 @@ class DocumentsRecipe(Licensed):
     def design_error(
         self, message: str, json_path: tuple[str | int, ...], allowed: str
     ) -> InputError:
-        """Make the error for a field of the design of questions, with file and line.
+        """Make the error for a field of the design; it names file and line if the design is a file.
 
         Args:
             message: what is wrong.

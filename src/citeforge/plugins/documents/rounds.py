@@ -234,7 +234,7 @@ class QuestionMaker:
         is_wrong: Callable[[str, Question], bool],
         words: str,
     ) -> None:
-        """Have an LLM answer questions; reject each one with a reply that ``is_wrong``.
+        """Have an LLM answer questions; reject each one with a reply that failed or ``is_wrong``.
 
         Args:
             check: name of the check.
@@ -274,7 +274,7 @@ class QuestionMaker:
     def _judge_evidence(
         self, check: str, texts: Sequence[tuple[Question, str]]
     ) -> Iterator[tuple[Question, str, bool]]:
-        """Yield (question, text, whether its evidence entails the text), by the judge.
+        """Yield (question, text, whether its evidence entails the text); none without a judge.
 
         Args:
             check: check that rejects the questions on which the judge fails.
@@ -298,7 +298,7 @@ class QuestionMaker:
         return {name: [found[r.docid] for r in hits] for name, hits in ranked.items()}
 
     def _find_near_passages(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
-        """Find the nearest other passages of questions; reject questions of wrong difficulty."""
+        """Find questions' nearest passages, less evidence of answerable ones; check difficulty."""
         others = max(self.recipe.asking.neighbours, _EASY_OTHERS)
         depth = others + max((len(q.evidence) for q in questions), default=0)
         ranked = self.search.rank({q.id: q.text for q in questions}, depth)

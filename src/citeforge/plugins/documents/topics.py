@@ -45,7 +45,7 @@ _LONGEST_NAME, _MOST_EXAMPLES = 60, 12
 def find_topics(
     recipe: DocumentsRecipe, prompted_llm: PromptedLlm, passages: PassagePool, model: CorpusModel
 ) -> Topics:
-    """Assign passages to topics, listed in the design or found by clustering.
+    """Assign passages to topics, listed in the design or found by clustering; empty for neither.
 
     Args:
         recipe: names the design.
@@ -122,7 +122,7 @@ def read_topics(
 
 
 def _read_values(by: str, passage_id: str, title: str, metadata_json: str | None) -> list[str]:
-    """Get a passage's folders, headings or metadata values, to match a topic's pattern.
+    """Get a passage's folders, headings or values, in lower case, to match a topic's pattern.
 
     Args:
         by: folder, heading, or a field of the metadata.

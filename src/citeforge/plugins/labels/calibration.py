@@ -54,7 +54,7 @@ class Calibration:
 
     @property
     def is_certified(self) -> bool:
-        """Whether a judge's lower bounds reach the required rate; False if none is required."""
+        """Whether both of a judge's lower bounds reach the required rate; False without one."""
         return self.certify_from is not None and min(self.lower_bounds) >= self.certify_from
 
     def figures(self) -> dict[str, str | int | float | None]:

@@ -77,7 +77,7 @@ def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Jud
 
 
 def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, Decision]) -> int:
-    """Write verdicts as lines for a judge ``table:FILE``; return the number of entailed pairs.
+    """Write a line per distinct pair for a judge ``table:FILE``; return the number entailed.
 
     Returns:
         Number of entailed pairs, repetitions included.

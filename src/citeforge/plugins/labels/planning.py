@@ -204,7 +204,7 @@ def half_width(sd: float, labels: int, answers: int, correlation: float) -> floa
 def labels_needed(
     half_width_limit: float, sd: float, answers: int, correlation: float
 ) -> int | None:
-    """Compute the fewest labels for a 95 % interval of a half width; None if no number does."""
+    """Compute the fewest labels for a 95 % interval of ± the limit; None if all are too few."""
     widths = (half_width(sd, n, answers, correlation) for n in range(2, answers + 1))
     return next((n for n, width in enumerate(widths, 2) if width <= half_width_limit), None)
 

@@ -205,7 +205,7 @@ def sample_negatives(
 
 
 def _read_strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
-    """Map (query, negative) pairs to what the package's audit decided; None without an audit."""
+    """Map (query, negative) pairs to their strata in the package's audit; None without an audit."""
     audit = read_audit(package)
     if audit is None or audit.cascade is None:
         return None

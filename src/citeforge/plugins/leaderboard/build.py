@@ -289,6 +289,8 @@ def build_leaderboard(
 def load_backed_scores(board: Board, added: NewScores, refused: list[str]) -> list[ScoreFile]:
     """Load a board's score files whose submission is stored; report the others in ``refused``.
 
+    The files are in order of their names; stored ones of submissions scored anew are left out.
+
     Args:
         board: board of a leaderboard.
         added: new score files by path, which replace stored ones.

@@ -85,7 +85,7 @@ def read_claims(answer: Answer) -> list[CitedStatement]:
 
 
 def _cut_statement(output: str, statement: Statement) -> list[Claim]:
-    """Split a statement into claims, one per position of its citations."""
+    """Split a statement into claims, one per position of its citations; long ones stay whole."""
     places: dict[int, list[int]] = {}
     for marker in statement.markers:
         if marker.numbers:

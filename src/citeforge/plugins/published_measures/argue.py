@@ -82,7 +82,7 @@ class JudgedSentence:
 
     @property
     def counted(self) -> Value:
-        """Whether nuggets stated by the sentence count: if supported, or reporting an absence."""
+        """Whether stated nuggets count: if supported; without citations, if it states absence."""
         return self.supported if self.citations else self.absence
 
     @property

@@ -183,7 +183,7 @@ def cover_greedily(matrix: Booleans) -> int:
 def _ask_relevance(
     answer: Answer, texts: Sequence[str]
 ) -> Generator[list[Pair], list[Value], list[Value]]:
-    """Ask a judge which statements are relevant to the question; all if it cannot be asked."""
+    """Ask which statements are relevant to the question; all, if the judge answers no questions."""
     if not answer.submission.tools.get_judge().answers_questions:
         return [_ONE] * len(texts)
     return (yield [Pair(answer.query, text, CORE) for text in texts])

@@ -246,7 +246,7 @@ def _score_short_answers(answer: Answer, golds: Sequence[Gold]) -> float:
 
 
 def _get_text(answer: Answer) -> str:
-    """Get an answer's text without citation marks, as its protocol reads it."""
+    """Get an answer's text without citation marks; in ``reference``, of all its lines."""
     is_strict = answer.submission.protocol == "strict"
     return answer.text if is_strict else reference_clean(answer.output)
 

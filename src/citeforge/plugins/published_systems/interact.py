@@ -188,7 +188,7 @@ class StepwiseAnswer:
     last: LlmReply | None = None
 
     def reply(self, **more: Any) -> Reply:
-        """Make the system's reply from the sentences written so far."""
+        """Make the system's reply from the sentences so far, truncated if the last step was."""
         reason = None if self.last is None else self.last.finish_reason
         return Reply(" ".join(self.sentences), reason, meta={"steps": self.steps}, **more)
 
@@ -258,7 +258,7 @@ def _to_steps(
 
 
 def interact(setting: Setting[InteractOptions]) -> MakeSteps:
-    """Make ALCE's Interact system: an LLM sees summaries and may check full passages.
+    """Make ALCE's Interact system: an LLM sees short passages and may check full ones.
 
     It may check three passages at a time.
     """

@@ -72,7 +72,7 @@ def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Pass
 
 
 def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
-    """Make the system whose LLM answers from the gold relevant passages of a query."""
+    """Make the system whose LLM answers from a query's (first k) relevant passages, in order."""
     benchmark = setting.benchmark
     relevant = {
         query: ids[: setting.options.k]

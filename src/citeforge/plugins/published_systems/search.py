@@ -109,7 +109,7 @@ class Search:
         setting.facts["retrieval"] = {"over": self._over, **identity}
 
     def rankings(self, item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
-        """Retrieve passages for each query text: per text a ranking of (passage id, score).
+        """Retrieve passages for each query text: rankings of (passage id, score), best first.
 
         Args:
             item: query of the benchmark; with ``--over context`` its passages are searched.

@@ -26,7 +26,7 @@ VERDICTS: dict[CellVerdict, str] = {
 
 
 def count_verdicts(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
-    """Count the reproduced tables' cells by verdict (equal, explained, …)."""
+    """Count the reproduced tables' cells by verdict, in the order of VERDICTS."""
     return {verdict: sum(t.count(verdict) for t in tables) for verdict in VERDICTS}
 
 

@@ -100,7 +100,7 @@ def _build_benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
 
 
 def _write_questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, str]:
-    """Write an Attributed-IR file's questions in HAGRID's layout: (path, sha256)."""
+    """Write an Attributed-IR file's questions as HAGRID's, unless given so: (path, sha256)."""
     if len(paths) > 1:  # the questions have a file of their own, in that layout
         return paths[1], sha256_file(paths[1])
     rows = (msgspec.json.encode(row) + b"\n" for row in _read_rows(paths[0]))

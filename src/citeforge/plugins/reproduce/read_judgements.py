@@ -32,7 +32,7 @@ class JudgementOptions(Part):
 def read_judgements(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute the agreement of human labels and a judge's values of published files, by name.
+    """Compute the agreement of people with a judge, or of two annotators: values by name.
 
     Args:
         files: groups of files that a row of the table names.

@@ -157,7 +157,7 @@ def _find_outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> s
 
 
 def _count_outcomes(outcomes: Counter[str], strict: bool) -> ReportCounts:
-    """Count a report's statement–URL pairs from their outcomes: all, supported, unread."""
+    """Count a report's pairs by outcome: all (but unread unless ``strict``), supported, unread."""
     right, failed = float(outcomes["supported"]), outcomes["failed"]
     unread = outcomes[_UNREAD] + outcomes["undecided"] + (0 if strict else failed)
     supported = Value(right, right + failed if strict else right)

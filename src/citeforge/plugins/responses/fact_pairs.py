@@ -21,7 +21,7 @@ _MARK = re.compile(r"\[\d+\]|" + re.escape(WORD_JOINER))
 
 
 def without_fragment(url: str) -> str:
-    """Normalise a URL as DeepResearch Bench does: remove a text fragment (``#:~:text=…``)."""
+    """Normalise a URL as DeepResearch Bench does: remove only a text fragment (``#:~:text=…``)."""
     return url.partition(_FRAGMENT)[0]
 
 

@@ -70,7 +70,7 @@ class Matching:
         return self._shown[context].get(query, ())
 
     def find(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
-        """Find the position of the passage that matches a cited source; None without a single one.
+        """Find the position of the passage that matches a source; None if none or several do.
 
         Args:
             source: source of a response.
@@ -207,7 +207,7 @@ class CitationPlacer:
         return [passage.id for passage, text in pairs if not _have_same_text(passage.text, text)]
 
     def _choose_context(self, fields: LineFields) -> str:
-        """Get the name of the context set that a line answers; raise an error if unknown."""
+        """Get the context set that a line names, else the only one; raise an error if unknown."""
         contexts = list(self.benchmark.manifest.contexts)
         context = fields.context or (contexts[0] if len(contexts) == 1 else None)
         if context not in contexts:

@@ -143,7 +143,7 @@ class Scoring:
         return values, {n.name: n.reason for n in scores.not_computed}
 
     def score_all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
-        """Score several answers: a score file per context set, or one for an experiment.
+        """Score answers over their queries: a score file per context set, or one for an experiment.
 
         Raises:
             CiteforgeError: as ``citeforge score``.

@@ -444,7 +444,7 @@ def load_assessments(inputs: Inputs) -> Assessments:
 
 
 def _read_assessments(inputs: Inputs) -> Assessments:
-    """Read the files of ``--assessments`` without a cache."""
+    """Read the files of ``--assessments``; :func:`load_assessments` does so once."""
     return read_assessments(inputs.tools.options.assessments)
 
 

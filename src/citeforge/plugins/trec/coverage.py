@@ -83,7 +83,7 @@ def nugget_share(points: ValuedPoints, vital: bool, only_full: bool) -> Value:
 
 
 def rubric_score(points: ValuedPoints, only_full: bool) -> Value | None:
-    """Compute the weighted share of rubric criteria that an answer meets; None without weight."""
+    """Compute the weighted share of criteria that an answer meets; None without weights above 0."""
     total = math.fsum(p.weight for p, _ in points if p.weight > 0)
     values = [(p.weight, v or NOTHING) for p, v in points]
     return _divide_weighted_sum(

@@ -230,7 +230,7 @@ class IrDatasetsSource(JudgedSource):
 
 
 def _get_text(row: Any, names: tuple[str, ...], where: str) -> str:
-    """Get the text of an ir_datasets record from the first of some fields that it has.
+    """Get an ir_datasets record's text from its first such field, else ``default_text()``.
 
     Args:
         row: record of ir_datasets, of any type.

@@ -78,7 +78,7 @@ _FOR_AN_AUDIT = "--benchmark is for pages and Markdown"
 def make_report(
     files: Sequence[ScoreFile], file_format: str, out: Path | None, options: ReportOptions
 ) -> tuple[bytes, int]:
-    """Render score files as a report, and write it to ``out``: (report, number of data files).
+    """Render a report, and write it to ``out`` if given: (report, number of files beside it).
 
     Args:
         files: score files.
