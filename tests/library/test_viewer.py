@@ -460,7 +460,7 @@ def test_a_run_in_another_process_is_watched(package: Path, tmp_path: Path) -> N
     with served(tmp_path) as site:
         words = ("run", f"exec:{sys.executable} rag.py", "--benchmark", package)
         run = command(tmp_path, *words, "--out", "mine.jsonl")
-        until(lambda: "LLM: 5 of 30 answers" in site.get().text, 120)
+        until(lambda: "answering: 5 of 30 answers" in site.get().text, 120)
         assert "mine.jsonl" in site.get().text
         assert not (tmp_path / "mine.jsonl").exists()
         (tmp_path / "go").write_text("")
