@@ -12,7 +12,7 @@ def write_estimate(share: EstimatedShare) -> str:
 
 
 def form_findings(audit: FormAudit) -> list[str]:
-    """Write which features (length, title, …) reveal relevant passages, or why none was tested."""
+    """Write which form features reveal relevant passages (or nothing), or why none was tested."""
     if audit.not_audited:
         return [f"the form of the passages was not audited: {audit.not_audited}"]
     telling = sorted((test for test in audit.tests if test.tells), key=lambda test: test.p)
@@ -31,7 +31,7 @@ def form_findings(audit: FormAudit) -> list[str]:
 
 
 def exploit_findings(exploits: Exploits) -> list[str]:
-    """Write which degenerate systems (such as "copy all") reach an honest one's scores."""
+    """Write which degenerate systems (such as "copy all") reach an honest one, per measure."""
     values = {row.system: row.values for row in exploits.rows}
     every = dict.fromkeys(m for row in exploits.rows for m in row.values)
     measures = [m for m in every if m not in exploits.directions]

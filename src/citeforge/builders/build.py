@@ -167,7 +167,7 @@ class Workspace:
     def finish(
         self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]
     ) -> dict[str, Any]:
-        """Record a finished build stage (hashes of inputs and files); return its results.
+        """Record a finished stage: hash of its inputs, hashes of its files, results; return these.
 
         Args:
             name: name of the stage, such as ``corpus``.
@@ -374,7 +374,7 @@ class Build:
     def finish(
         self, draft: Manifest, writer: PackageWriter, stats: Stats, **learnt: Any
     ) -> Manifest:
-        """Hide labels if asked, and audit passages' form; write statistics, card and manifest.
+        """Hide labels if asked (auditing passages' form); write statistics, card and manifest.
 
         Args:
             draft: result of :meth:`draft`.

@@ -135,7 +135,7 @@ def find_relevant(item: Item, has_labels: bool) -> set[str]:
 def compare_features(
     context: str, shown: Shown, advance: Callable[[int], None] = lambda _: None
 ) -> FormAudit:
-    """Test whether passages' form (length, title, …) reveals relevance better than words do.
+    """Test whether form features, each and all together, reveal relevance better than words do.
 
     Args:
         context: name of the context set, for the record.
@@ -245,7 +245,7 @@ def text_likeness(shown: Shown) -> Floats:
 
 
 def _relate(shown: Shown, columns: Floats) -> Floats:
-    """Append to features their differences from the context's mean and (absolute) median.
+    """Append to features their difference from the context's mean and distance from its median.
 
     Args:
         shown: passages of the contexts.

@@ -35,7 +35,7 @@ def licence_words(licence: str | None) -> str:
 
 
 def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
-    """List (source specification, licence or None) of all sources of a benchmark."""
+    """List (source without folders, licence or None) of all sources of a benchmark."""
     return list(dict.fromkeys((s.public_spec, s.licence) for s in manifest.sources))
 
 

@@ -259,7 +259,7 @@ def write_corpus(
 def _write_passages(
     folder: Path, batches: Iterable[pa.RecordBatch | pa.Table], stage: str
 ) -> dict[str, str]:
-    """Write batches of passages as corpus files; return file names with sha256.
+    """Write batches of passages as corpus files; return names with sha256 (none if empty).
 
     Args:
         folder: folder for the files.
@@ -304,7 +304,7 @@ def copy_corpus(
 
 
 def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
-    """Link (or copy) a build stage's corpus files into a package; return files with sha256.
+    """Link a stage's corpus files into a package, else copy them; return names with sha256.
 
     Args:
         folder: folder of the package.

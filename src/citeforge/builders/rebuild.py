@@ -107,7 +107,7 @@ def _read_rows(table: Path) -> Iterator[dict[str, Any]]:
 
 
 def refuse(uses: Sequence[str]) -> None:
-    """Raise an error that lists what a recipe uses (files, models) without the user's consent.
+    """Raise an error that lists files, models and endpoints a recipe uses without consent.
 
     Raises:
         UsageError: always; lists what is used.

@@ -148,7 +148,7 @@ class Catalogue(Generic[D, T]):
         return UnknownValueError(self.noun, name, self.names())
 
     def unknown_value_error(self, spec: str, option: str = "") -> UsageError:
-        """Make the error for an unknown value of an option, listing the values it may have."""
+        """Make the error for an unknown value of an option (by default the catalogue's own)."""
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [known for known in self.names() if known and known != name])
         text = mask_address(spec)
@@ -202,7 +202,7 @@ class Catalogue(Generic[D, T]):
         return f"{name}:{folder / argument}"
 
     def _bind_argument(self, declared: D, argument: str) -> Callable[..., T]:
-        """Return a declaration's factory with its argument bound; its libraries are required."""
+        """Return a declaration's factory with its argument bound; refuse missing libraries."""
         if needed := getattr(declared, "needs", ""):
             require(needed)
         factory: Callable[..., T] = declared.factory  # type: ignore[attr-defined]

@@ -73,6 +73,8 @@ class _UnknownFields:
     def remove_undefined(self, number: int, line: bytes) -> bytes:
         """Return a JSON line without the fields that its row type does not define.
 
+        With ``keep`` they are moved into ``metadata``. Malformed JSON is returned as it is.
+
         Raises:
             InputError: it has such a field, and these are refused.
         """

@@ -57,7 +57,7 @@ class Ledger:
             self.paid[who] = self.paid.get(who, Paid()) + paid
 
     def keep(self, noun: str, location: object, count: int = 1) -> None:
-        """Record how many results (a noun) are kept in a file or folder for later runs."""
+        """Record how many results, such as replies, are kept in a file or folder for later runs."""
         with self._lock:
             key = noun, str(location)
             self.kept[key] = self.kept.get(key, 0) + count

@@ -12,12 +12,12 @@ _largest_line = ContextVar("largest line", default=DEFAULT_LINE * _MEGABYTE)
 
 
 def largest_line() -> int:
-    """Get the size limit in bytes of an input line, a table cell or an LLM's answer."""
+    """Get the size limit in bytes of an input line, a table cell or an answer."""
     return _largest_line.get()
 
 
 def set_largest_line(megabytes: int) -> None:
-    """Set the size limit in megabytes of an input line, a table cell or an LLM's answer."""
+    """Set the size limit in megabytes of an input line, a table cell or an answer."""
     _largest_line.set(megabytes * _MEGABYTE)
 
 

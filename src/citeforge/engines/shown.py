@@ -133,5 +133,5 @@ def show_change(value: float) -> str:
 
 
 def show_in_plot(value: float) -> str:
-    """Format a value without added noise, for a plot's title or summary."""
+    """Format a value that has no added noise, for a plot's title or summary."""
     return show_number(value, PLOT_DIGITS)

@@ -411,7 +411,7 @@ def _compare(
 def measure_change(
     a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None
 ) -> PairedChange:
-    """Compute the mean paired difference of two systems on a measure (second minus first).
+    """Compute two systems' mean paired difference (second minus first) in the measure's range.
 
     Args:
         a: score of the first system.

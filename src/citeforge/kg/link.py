@@ -68,7 +68,7 @@ class Linker:
         return pipeline
 
     def find_names(self, question: str) -> list[str]:
-        """List the names of entities in a question, in order of appearance."""
+        """List the names in a question, in order, with at least the domain's number of words."""
         domain = self.kg.domain
         types = None if domain.others else _TYPES.get(domain.entity_class)
         names = [

@@ -361,7 +361,7 @@ def _read_count(kg: KnowledgeGraph, row: Row, variable: str) -> int:
 def _find_value_kinds(
     kg: KnowledgeGraph, class_relation: str, class_id: str
 ) -> dict[str, ValueKinds]:
-    """Count the data types and classes of values: relation id to the counts.
+    """Count the data types and classes of the values of a class's relations, by relation id.
 
     Args:
         kg: the graph.

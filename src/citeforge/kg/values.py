@@ -256,7 +256,7 @@ def find_days(text: str) -> tuple[Day, Day] | None:
 
 
 def lexical_date(text: str, precision: str) -> str:
-    """Convert a date that :func:`render_date` made from text back to xsd:dateTime."""
+    """Convert the text of a date that :func:`render_date` made back to xsd:dateTime."""
     bare = text.removesuffix(" BCE")
     is_bce = bare != text
     digits = "".join(c for c in bare.split("-")[0] if c.isdigit())

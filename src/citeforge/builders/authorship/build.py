@@ -68,7 +68,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
 
 
 def _make_design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
-    """Make the design: one condition (cell) per choice of passage authors and shown labels.
+    """Make the design: one condition (cell) per choice of passage authors and labels or none.
 
     Raises:
         UsageError: LLM origins without twins.

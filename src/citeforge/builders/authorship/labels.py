@@ -79,7 +79,7 @@ def choose_label_sets(
 
 
 def require_enough_labels(labels: LabelSet, k: int) -> None:
-    """Raise an error if a label set is too small to give k passages distinct labels.
+    """Raise an error if labels must be distinct and a side has more than 1 but fewer than k.
 
     Raises:
         InputError: a context could not be labelled without a repeated label.

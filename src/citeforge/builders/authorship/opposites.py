@@ -25,7 +25,7 @@ _NO_COMPARATIVES = frozenset({"other", "another"})
 
 
 def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
-    """Yield (check name, reason) if a rewrite changes negations, or uses opposites.
+    """Yield (check, reason) if a rewrite changes negations, or replaces words by opposites.
 
     Args:
         human: English passage.

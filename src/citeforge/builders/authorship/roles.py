@@ -33,7 +33,7 @@ class Parser:
     """
 
     def __init__(self, model: str | None) -> None:
-        """Set the spaCy model that parses: a name, ``auto`` for an installed one, None for none."""
+        """Set the spaCy model: a name, ``auto`` for an installed one, None or ``none`` for none."""
         self.model = None if model == NO_PARSER else english_model(model)
         self._pipeline = None if self.model is None else installed_pipeline(self.model)
 

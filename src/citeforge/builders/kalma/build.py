@@ -276,7 +276,7 @@ def _no_questions_error(
 
 
 def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
-    """Count, with a warning, facts and relations for which the domain has no question words."""
+    """Count and warn of facts, and relations of other languages, without question words."""
     if not evolver.asker.is_template:
         return {}
     kg, counts = evolver.kg, dict[str, int]()

@@ -140,7 +140,7 @@ class Evolution:
 
     @property
     def facts(self) -> tuple[Triple, ...]:
-        """Gold facts (triples) in the order of the rounds of evolution that added them."""
+        """Gold facts (triples) in the order of evolution's rounds, the link included if gold."""
         stated = self.pair.stated
         return tuple(stated if t.key == stated.key else t for t, _ in self.gold)
 

@@ -66,7 +66,7 @@ class FactNames:
 
 
 def _stems(text: str) -> tuple[str, ...]:
-    """Stem the words of a text, without auxiliaries and stop words; question words stay."""
+    """Stem a text's words, without stop words; question words and prepositions stay as they are."""
     words = (word.lower() for word in _WORD.findall(text))
     return tuple(w if w in _FORM else fold(w) for w in words if w not in _DROPPED)
 

@@ -229,7 +229,7 @@ class QuestionCheck:
         )
 
     def _read_pronouns(self, question: QuestionToCheck) -> list[dict[str, str]]:
-        """List the possible readings of "he" and "she", each from pronoun to QID."""
+        """List the readings of "he" and "she" (pronoun to QID) by sex; both if no sex is known."""
         words, sexes = self._pronouns, self._find_sexes(question)
         people = list(question.names)
         if len(people) == 2 and len(words) == 2 and not any(sexes.get(q) in words for q in people):

@@ -118,7 +118,7 @@ class NearestWordings:
 
 
 def _agree(clause: AskedClause, wording: str, relation_words: Collection[str]) -> bool:
-    """Whether a clause and its nearest wording ask for the same kind of answer (when, who, …).
+    """Whether a clause and its nearest wording ask for the same kind of answer on one entity.
 
     Args:
         clause: in words that no rule knows.

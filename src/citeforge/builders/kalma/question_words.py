@@ -123,7 +123,7 @@ class QuestionWords:
         return found | {relation_key(r) for r in asked}
 
     def _is_wording(self, bag: Counter[str], relation: str) -> bool:
-        """Whether a bag of words asks for a relation by its label, or by a known wording.
+        """Whether a bag of words asks for a relation by its label, or by a wording and label words.
 
         ``which political party did X join`` is ``which party did X join`` with one word more.
         """

@@ -198,7 +198,7 @@ class Planner:
         return None if leak else Plan(facts, general, specific)
 
     def _reword(self, pair: EntityPair, plan: Plan) -> Plan:
-        """Draw new wordings of a plan's questions, within its length and naming its entities."""
+        """Draw new wordings of a plan's questions, with its names; bound the general one."""
         names = [g.name for g in pair.graphs if g.name in plan.specific]
         specific = self._variation.word(
             "specific", pair, plan.facts, (), lambda text: all(name in text for name in names)

@@ -36,7 +36,7 @@ class Variation:
         self, form: str, pair: EntityPair, facts: Sequence[Triple], barred: Collection[str],
         fits: Callable[[str], bool],
     ) -> Composed:  # fmt: skip
-        """Draw wordings of one question; return the one that is least like earlier questions.
+        """Draw wordings of one question; record and return the least stilted, long and repetitive.
 
         Args:
             form: ``specific`` or ``general``.

@@ -164,7 +164,7 @@ def label_passages(
 def _judge_and_mine(
     material: Material, kept_queries: KeptQueries | None, workspace: Workspace, seed: int
 ) -> LabelledPassages:
-    """Judge a pool of passages if asked, mine negatives, and drop probably relevant ones.
+    """Judge a pool of passages if asked, mine negatives; drop probably relevant ones if asked.
 
     Args:
         material: queries to judge and mine for.
@@ -308,7 +308,7 @@ def write_rage_tables(
 def write_levelled(
     writer: PackageWriter, material: Material, pool: set[str] | None, features: Sequence[str]
 ) -> dict[str, str]:
-    """Write the corpus without the titles or line breaks that would reveal labels.
+    """Write the corpus without titles or line breaks that would reveal labels; count changes.
 
     Args:
         writer: writer of the package.

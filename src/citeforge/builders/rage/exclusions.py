@@ -93,7 +93,7 @@ class Exclusions:
             self._shingles.update(zip(new, map(shingles, texts), strict=True))
 
     def count_dropped(self, label: str, dropped: Counter[int]) -> None:
-        """Count, by rule on texts, the candidates for a label that the rule dropped.
+        """Record, per rule on texts, how many candidates for a label it dropped, zero included.
 
         Args:
             label: label that the candidates were to get.

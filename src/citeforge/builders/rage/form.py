@@ -62,7 +62,7 @@ class Form(NamedTuple):
 
 @lru_cache(1 << 16)
 def count_differences(form: Form, other_form: Form, features: frozenset[str] = _ALL) -> int:
-    """Count the features (title, length, …) in which the forms of two passages differ.
+    """Count the features (title, …) in which two forms differ; lengths by bands in between.
 
     Args:
         form: form of a passage.

@@ -126,7 +126,7 @@ def choose_negatives(
     refused: Refused,
     forms: Forms | None = None,
 ) -> Chosen:
-    """Choose all queries' negatives together, so that all passages are shown equally often.
+    """Choose all queries' negatives together, so that they are shown as often as relevant ones.
 
     That number of repeats is taken with which most slots can be filled by the rules; of several,
     that with most passages of the forms that are wanted, and of these the smallest.
@@ -243,7 +243,7 @@ class _Plan:
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
     def _admit(self, passage: str, max_slots: int) -> bool:
-        """Plan how often a passage is shown, like a relevant one; return whether slots are left.
+        """Plan to show a negative as often as a relevant passage; return False if slots run out.
 
         Args:
             passage: id of the passage.

@@ -120,7 +120,7 @@ def read_unsure(material: Material) -> pa.Table:
 def _locate_rows(
     material: Material, label: str, table: pa.Table
 ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Find a source's rows for the build's queries, and their passages' corpus positions.
+    """Find a source's rows for the build's queries, and corpus positions; count unknown ones.
 
     Returns:
         Rows of known passages, and the position of each row's passage; negative if unknown.
@@ -401,7 +401,7 @@ def mapping_table(
 def _with_passage_ids(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
 ) -> Iterator[tuple[str, str, Negative]]:
-    """Yield (query id, passage id, negative) for each query's negatives (corpus positions).
+    """Yield (query id, passage id, negative) for negatives that are given by corpus position.
 
     Args:
         corpus: Parquet files.

@@ -163,7 +163,7 @@ def _judged_by_people(material: Material) -> dict[PairKey, bool]:
 def _read_labels(
     material: Material, people: Mapping[PairKey, bool], kept_queries: KeptQueries | None
 ) -> dict[PairKey, bool]:
-    """Map (query, corpus position) pairs of label files to whether they are relevant.
+    """Map (query, corpus position) pairs of label files to their relevance, and count them.
 
     Pairs that the source judges alike are left out.
 

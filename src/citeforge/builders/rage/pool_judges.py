@@ -76,7 +76,7 @@ class LlmPoolJudge:
     def grade(self, pairs: Sequence[PoolPair]) -> list[float | None]:
         """Ask the LLM for each pair's relevance grade; None without a grade in three replies.
 
-        A dry run notes the calls, and has no grades.
+        Equal pairs cost once. A dry run records the calls, and has no grades.
         """
         grades: list[float | None] = [None] * len(pairs)
         if self._llm.options.dry_run:

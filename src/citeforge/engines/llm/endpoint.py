@@ -146,7 +146,7 @@ class Endpoint:
     def rehearse(self, route: Route, requests: Sequence[Request], tries: int = 1) -> list[Result]:
         """Record requests in the ledger of a dry run; return stored replies, else failures.
 
-        The others are failures. Equal requests are noted once.
+        Equal requests are recorded once.
 
         Args:
             route: resource that would be asked.

@@ -192,7 +192,7 @@ class Program(OwnSystem):
 
     @property
     def n_parallel(self) -> int:
-        """Programs that run at the same time: ``--concurrency``, but no more than processors."""
+        """Number of programs that run at once: ``--concurrency``, but at most one per processor."""
         return min(self.options.concurrency, usable_processors())
 
     def reply_to(self, prompt: str, params: Mapping[str, Any]) -> bytes | Failure:

@@ -188,7 +188,7 @@ class CachedVectors:
         self._runs: list[tuple[Digests, Places]] = []
 
     def find(self, digests: Digests) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.floating]]:
-        """Look texts up by digest: (whether each has a vector, their vectors, one row per text).
+        """Look texts up by digest: (whether each has a vector, matrix with one row per text).
 
         Args:
             digests: digests of the texts.

@@ -90,7 +90,7 @@ def _order_candidates(
     positions: npt.NDArray[np.int64],
     n_wanted: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Order candidates by exact cosine: (positions, rounded cosines, lowest of the last).
+    """Order candidates by exact cosine: (positions, rounded cosines, lower bound of the last).
 
     Args:
         search: search over the corpus.

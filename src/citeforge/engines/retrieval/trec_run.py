@@ -17,7 +17,7 @@ from citeforge.schemas.errors import InputError
 def read_run(
     path: Path, queries: Collection[str]
 ) -> tuple[dict[str, dict[str, float]], dict[str, int]]:
-    """Read rankings from a TREC run: (query to passage to score, passage to its first line).
+    """Read queries' rankings from a TREC run: (query to passage to score, passage to line).
 
     Returns:
         (query to passage to score, passage to the first line that names it).

@@ -66,7 +66,10 @@ def word_runs(text: str, width: int = _RUN) -> list[tuple[str, ...]]:
 
 
 def measure_variety(texts: Sequence[str]) -> Variety:
-    """Measure how varied texts are: openers, repeated word runs and distinct bigrams."""
+    """Measure how varied texts are: openers, repeated word runs and distinct bigrams.
+
+    Without texts all figures are 0.
+    """
     openers = Counter(map(find_opener, texts))
     commonest = min(openers, key=lambda opener: (-openers[opener], opener), default="")
     runs = Counter(run for text in texts for run in {*word_runs(text)})

@@ -342,7 +342,7 @@ Declare = Callable[[Callable[[Any], Any]], Group]
 def per_answer(
     family: str, *, lacks: str = "", missing: Any = None, **declared: Unpack[GroupFacts]
 ) -> Declare:
-    """Return a decorator that makes a group of measures of a function of one answer.
+    """Return a decorator that turns a function of one answer into a group of measures.
 
     It returns None where the result is not defined. To ask the judge it yields pairs of texts, and
     gets a :class:`~citeforge.evaluator.measures.values.Value` for each; those of all answers are
@@ -359,7 +359,7 @@ def per_answer(
 
 
 def per_submission(family: str, **declared: Unpack[GroupFacts]) -> Declare:
-    """Return a decorator that makes a group of measures of a function of all answers.
+    """Return a decorator that turns a function of all answers into a group of measures.
 
     It returns a result of each answer by its key, a sample, or what its measures make samples of.
 

@@ -227,7 +227,7 @@ def share_of_statements(statements: ByAnswer[NaStatements], error_text: str) -> 
     """Compute which share of statements on missing knowledge is right, over all answers.
 
     Raises:
-        CannotError: there are none; says ``nothing``.
+        CannotError: there are none; says ``error_text``.
     """
     sums = statements.sums(lambda one: (one.precise, one.n_statements))
     return _micro_between(sums, error_text)
@@ -257,7 +257,7 @@ def _micro_between(sums: tuple[Floats, Floats], error_text: str) -> Sample:
     """Make the sample of hits ÷ total over all answers, with bounds where the judge failed.
 
     Raises:
-        CannotError: nothing is divided; says ``nothing``.
+        CannotError: nothing is divided; says ``error_text``.
     """
     if not sums[0][..., 1].any():
         raise CannotError(error_text, code="no-gold")

@@ -126,7 +126,7 @@ class AnswerCounts(Counter[str]):
 def require_cells_alone(
     reads: str, benchmark: Benchmark, measures: Sequence[Measure], tools: ScoringTools
 ) -> Sequence[Measure]:
-    """Refuse to mix measures of all cells (conditions) with others; return the measures.
+    """Refuse measures of all cells (conditions) with others or ``--context``; return them.
 
     Raises:
         UsageError: names what does not fit.
@@ -404,7 +404,7 @@ def _count_relevance(
 
 
 def entry_name(measure: Measure, sample: Sample) -> str:
-    """Write a measure's name in score files, with its experimental condition in brackets."""
+    """Write a measure's name in score files, with any experimental condition in brackets."""
     return measure.name if sample.place is None else f"{measure.name}[{sample.place}]"
 
 

@@ -83,7 +83,7 @@ def widest_interval(
     """Compute the interval of a share with the largest possible variance and known noise.
 
     Values between 0 and 1 with a mean p vary by p (1 − p) at most. The ends are the shares that are
-    ``q`` standard errors away, which without noise is Wilson's interval.
+    ``z`` standard errors away, which without noise is Wilson's interval.
 
     Args:
         share: between 0 and 1, noise included.

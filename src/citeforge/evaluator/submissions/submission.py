@@ -129,7 +129,7 @@ class Submission:
 
     @property
     def grammar(self) -> Grammar:
-        """Citation grammar of the benchmark, with the format's number of the first passage."""
+        """Citation grammar of the benchmark, with the format's first number if it has its own."""
         grammar, base = self.benchmark.grammar, self.format.base
         return grammar if base is None else replace(grammar, base=base)
 
@@ -225,7 +225,7 @@ class Submission:
         )
 
     def missing_warnings(self, n_missing: int) -> list[Finding]:
-        """Warn of missing answers, unless ``--limit`` or ``reference`` leaves out queries."""
+        """Warn of missing answers, unless only some queries were asked or raw text is scored."""
         if n_missing == 0 or self.asked is not None or self._is_raw:
             return []
         text = f"{count_text(n_missing, 'answer')} missing, with the worst value each"

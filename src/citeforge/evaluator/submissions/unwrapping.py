@@ -306,7 +306,7 @@ class Unwrapper:
         return str(said)
 
     def findings(self, *, is_raw: bool = False) -> Iterator[Finding]:
-        """Warn of reasoning and JSON wrappers around the answers so far, or of one text in all.
+        """Warn of prompts, reasoning and JSON around the answers so far, or of equal answers.
 
         Args:
             is_raw: whether all of it is scored (``reference``).
