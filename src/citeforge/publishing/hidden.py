@@ -280,7 +280,7 @@ def _split_files(public_half: Manifest, whole: Manifest) -> tuple[list[str], lis
 
 
 def matching_gold(public_half: Manifest, gold: Path) -> Manifest:
-    """Read the manifest of a gold half; raise an error if it fits another public half.
+    """Read a gold half's manifest; raise an error if it does not fit the public half.
 
     Args:
         public_half: manifest of the public half.

@@ -325,7 +325,7 @@ def position_rates(answers: CellAnswers) -> Floats:
         """Compute how often answers cite a prompt position: array (runs, queries)."""
 
         def cited_share(run: int, row: int) -> float:
-            """Compute the share of a query's rotations that cite it; NaN if one is missing."""
+            """Compute the share of rotations that cite the position; NaN if one is missing."""
             rotated = [answers.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in rotated if a is not None and not a.is_missing]
             # With a missing rotation, not every passage would have been at the position once.

@@ -52,7 +52,7 @@ class Decisions:
 
 
 def apply_decisions(questions: Sequence[Question], sheet: Path) -> Decisions:
-    """Apply a person's decisions in a CSV sheet (keep, edit, drop) to accepted questions.
+    """Apply a person's decisions in a CSV sheet to accepted questions; drop undecided ones.
 
     Args:
         questions: questions of the build, whose texts and rejections are changed.
@@ -125,7 +125,7 @@ def _read_key_file(sheet: Path) -> dict[str, _Origin]:
 
 
 def _edit_question(question: Question, cells: dict[str, str], sheet: Path, line: int) -> None:
-    """Replace a question's texts by those that a person wrote in a decision sheet.
+    """Replace a question's texts by those of a decision sheet, and forget what checks found.
 
     Raises:
         InputError: the row has no new text, or answers or a further text that its form has not.

@@ -58,7 +58,7 @@ def _check_steps(question: Question) -> str | None:
 
 
 def _check_premise(question: Question) -> str | None:
-    """Describe a "premise" question's fault, such as no false premise; None if fine."""
+    """Describe a "premise" question's fault: no premise or quote, or no shared word, or None."""
     if not question.quotes or not question.premise:
         return f"has no line with {'Premise' if question.quotes else 'Quote'}"
     words = set(AnswerText(question.text).main) - ARTICLES

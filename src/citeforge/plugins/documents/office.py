@@ -47,7 +47,7 @@ class _PageBuilder:
         self.breaks: list[Break] = []
 
     def add(self, paragraph: str, level: int = 0) -> None:
-        """Append a paragraph to the page, as a heading if its level is above 0."""
+        """Append a paragraph, unless blank, to the page; as a heading if its level is above 0."""
         lines = [" ".join(line.split()) for line in paragraph.splitlines()]
         content = "\n".join(filter(None, lines))
         if not content:
@@ -121,7 +121,7 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def _heading_level(style: Any) -> int:
-    """Get the heading level of a Word style; 0 for no heading, -1 for the title."""
+    """Get the heading level of a Word style or its base style; 0 for none, -1 for the title."""
     while style is not None:
         if style.name == "Title":
             return _TITLE
@@ -174,7 +174,7 @@ def _blocks(parent: Any) -> Iterator[Any]:
 
 
 def _docx_text(element: Any) -> str:
-    """Get the visible text of a Word paragraph or table cell."""
+    """Get the visible text of a Word paragraph or cell, without deletions and text boxes."""
     parts = []
     for node in element.xpath(
         ".//w:t[not(ancestor::w:txbxContent) and not(ancestor::w:moveFrom)]"

@@ -60,7 +60,7 @@ def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> I
 
 
 def _cut_sentence(text: str, span: Span, size: int) -> Iterator[Span]:
-    """Yield a sentence's span, cut at spaces into several if it is longer than ``size``.
+    """Yield a sentence's span, cut (at spaces if possible) if it is longer than ``size``.
 
     Args:
         text: text of the section.

@@ -202,12 +202,12 @@ def is_not_answered(reply: str) -> bool:
 
 
 def contains_answer(text: str, answer: str) -> bool:
-    """Whether a text contains an answer, normalised as in the metric ``strict``."""
+    """Whether a text contains an answer, normalised as by the protocol ``strict``."""
     return AnswerText(text).contains(answer)
 
 
 def gives_answers(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
-    """Whether an LLM's reply gives a share of the right answers, word for word or nearly so.
+    """Whether a reply has a share of the right answers, word for word or (a single one) nearly.
 
     Args:
         reply: an LLM's reply.

@@ -306,7 +306,7 @@ def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> Annot
 
 
 def select_agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[PreferencePair]:
-    """Select the comparisons of answers that all annotators decided alike."""
+    """Select the comparisons of answers that all annotators made and decided alike."""
     others = [{c.key: c.preference for c in one} for one in annotators[1:]]
     return [c for c in annotators[0] if all(o.get(c.key) == c.preference for o in others)]
 

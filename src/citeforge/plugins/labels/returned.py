@@ -55,7 +55,7 @@ def read_sheet_labels(
 
 
 def _read_sheet(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    """Yield (line, item, annotator, label) of annotators' CSV sheet."""
+    """Yield (line, item, annotator, label) of a CSV sheet; annotators default to the file name."""
     # A file without the column `annotator` is one annotator's, named as the file.
     for line, row in read_csv(path, (ITEM, LABEL)):
         yield (

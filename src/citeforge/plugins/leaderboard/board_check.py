@@ -76,7 +76,7 @@ def normalise_name(name: str) -> str:
 
 
 def count_submissions(event: Event, events: Sequence[Event]) -> int:
-    """Count earlier submissions of the same system or file to the same benchmark.
+    """Count other submissions of the same system or file name to the same benchmark.
 
     Case, width and spaces of names do not matter.
     """
@@ -93,7 +93,7 @@ def count_submissions(event: Event, events: Sequence[Event]) -> int:
 
 
 def count_account_submissions(event: Event, events: Sequence[Event]) -> int:
-    """Count earlier submissions by the same account to the same benchmark."""
+    """Count other submissions by the same account to the same benchmark."""
     return len(
         {
             e.sha256

@@ -195,7 +195,7 @@ def unknown_site_files(out: Path) -> list[str]:
 
 
 def _require_fit(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
-    """Raise an error for scores of another benchmark, or two files of one system and context."""
+    """Refuse scores of another benchmark, and two files of one system, context and protocol."""
     first: dict[tuple[str, str, str], str] = {}
     for file in files:
         if file.benchmark_hash not in hashes:

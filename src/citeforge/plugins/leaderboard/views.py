@@ -69,7 +69,7 @@ class View:
     def list_hardest_queries(
         self, position: int, queries: Collection[str]
     ) -> list[tuple[str, float, bool]]:
-        """List the 20 worst queries of a system by a ranking's main measure.
+        """List the 20 worst queries of a system by a ranking's main measure: (query id, value, …).
 
         Queries with the best possible value are left out.
 

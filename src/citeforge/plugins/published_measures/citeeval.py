@@ -365,7 +365,7 @@ def _read_rating(verdict: object) -> Value:
 
 
 def _rate_by_edits(statement: CitedStatement, verdict: object, n_passages: int) -> Value:
-    """Rate a statement's citations, in [0, 1], by the edits of an LLM's verdict."""
+    """Rate a statement's citations, in [0, 1], by a verdict's edits; open if incomplete."""
     edits = read_verdict(verdict, n_passages)
     if edits is None:  # the verdict is not complete
         return _OPEN

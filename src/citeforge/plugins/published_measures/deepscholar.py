@@ -52,7 +52,7 @@ _declare = partial(
 
 @_declare()
 def precision(answer: Answer) -> Asking[Value]:
-    """Compute the mean share of supporting citations of an answer's long statements."""
+    """Compute the mean share of supporting citations over long statements; 0 without any."""
     long = [s for s in answer.statements if len(s.text) >= LEAST_LENGTH]
     values = yield [
         Pair(premise(answer.passages, (c,), True), s.text) for s in long for c in s.cited
@@ -77,7 +77,7 @@ def reference_precision(answer: Answer) -> Asking[Value]:
 
 @_declare()
 def claims(answer: Answer) -> Asking[Value]:
-    """Compute the share of long statements that passages cited there or nearby support."""
+    """Compute the share of long statements that passages cited nearby support; 0 without any."""
     own, around = [], []
     for at, statement in enumerate(answer.statements):
         near = answer.statements[max(at - _WINDOW, 0) : at + _WINDOW + 1]

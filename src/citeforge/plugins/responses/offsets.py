@@ -58,7 +58,7 @@ def locate(unit: str, text: str, at: Span, words: str | None, field: str) -> tup
 
 @lru_cache(maxsize=2)  # one text has several citations
 def _map_offsets(text: str, unit: str) -> Mapping[int | None, int]:
-    """Map a text's offsets in a unit (bytes, …) to offsets in characters."""
+    """Map a text's offsets in a unit (bytes, …) to those in characters; none inside a character."""
     codec, size, _ = _UNITS[unit]
     widths = (len(letter.encode(codec, "surrogatepass")) // size for letter in text)
     return {offset: at for at, offset in enumerate(accumulate(widths, initial=0))}

@@ -75,7 +75,7 @@ def citation_style(sentence: ReportSentence) -> str | None:
 
 
 def rank_citations(citations: Citations) -> list[int | str]:
-    """List a sentence's citations (positions or ids), most confident first."""
+    """List a sentence's citations: most confident first, or as given without confidences."""
     if isinstance(citations, dict):
         return [name for name, _ in sorted(citations.items(), key=lambda pair: -pair[1])]
     return list(citations or ())
@@ -178,7 +178,7 @@ def guess_tracks(start: bytes) -> tuple[str, ...]:
 
 
 def read_run_id(track: Track, path: Path) -> str | None:
-    """Read a TREC run's id from its file's first line; None if that has none."""
+    """Read a TREC run's id from its file's first line; None if unreadable or without one."""
     try:
         _, row = next(read_rows(path, _RunLine, HEADER))
     except (InputError, StopIteration):
