@@ -75,5 +75,5 @@ def write_pair_condition(domain: Domain) -> str:
 
 
 def _class_iris(domain: Domain) -> list[str]:
-    """List the class IRIs of a domain and its ``others``, in SPARQL's angle brackets."""
+    """List the IRIs of a domain's class and of its further classes, in angle brackets."""
     return [iri(domain.entity_iri + d.entity_class) for d in (domain, *domain.others)]

@@ -111,7 +111,7 @@ def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def marked_name(files: Iterable[ScoreFile], measure: str) -> str:
-    """Return a measure's name, marked if any citation at all satisfies it in some score file."""
+    """Return a measure's name, marked if in some score file whatever is cited satisfies it."""
     return f"{measure} {TRIVIAL}" if any(is_trivial(f, measure) for f in files) else measure
 
 
@@ -130,7 +130,7 @@ def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def count_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """List systems with missing, uncited or refused answers or failed verdicts.
+    """Describe how many answers are missing, uncited or refused, and verdicts failed: lines.
 
     What a system's own warnings say is left out.
     """

@@ -165,7 +165,7 @@ def paper_table(
 def _line_rows(
     columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], lines_to_beat: Lines
 ) -> list[list[str]]:
-    """Make the paper table's rows of the lines to beat (best values of copying systems).
+    """Make the paper table's rows of values to beat, for the columns that cells are scored in.
 
     There is a row per context set if a column has lines of several sets.
 

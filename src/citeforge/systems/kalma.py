@@ -72,7 +72,7 @@ def _read_domain(benchmark: Benchmark) -> Domain:
 
 
 def _answer_graphs(
-    benchmark: Benchmark, contexts: list[str], runs: int, key: tuple[Any, ...],
+    benchmark: Benchmark, contexts: list[str], runs: int, seed_key: tuple[Any, ...],
     state: Callable[[ShownGraphs, Random], str],
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Yield submission lines for graphs, with answers by the function ``state``.
@@ -81,14 +81,14 @@ def _answer_graphs(
         benchmark: a KaLMA benchmark.
         contexts: context sets to answer.
         runs: number of runs.
-        key: what all draws depend on, beside context set, query and run.
+        seed_key: seeds all random draws, with context set, query and run.
         state: writes an answer from the graphs shown and random numbers.
     """
     for context in contexts:
         graphs, _ = read_shown(benchmark, context)
         for run in range(runs):
             for query, mine in zip(benchmark.query_ids, graphs, strict=True):
-                text = state(mine, generator(*key, context, query, run))
+                text = state(mine, generator(*seed_key, context, query, run))
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 

@@ -91,7 +91,13 @@ def find_form_fault(
 
 
 def _find_shape_fault(question: str, masked: str, form: str) -> str | None:
-    """Say why a text is not one question that opens with a question word; None if it is."""
+    """Say why a question is not one sentence with a question word in front; None if it is.
+
+    Args:
+        question: its text.
+        masked: the same with a placeholder in place of each name.
+        form: ``specific`` or ``general``.
+    """
     if not question.endswith("?"):
         return "is no question"
     if masked.count("?") > 1:

@@ -198,21 +198,21 @@ def find_revealing(contexts: Contexts, forms: Mapping[str, Form]) -> set[str]:
     }
 
 
-def _compute_excess(contexts: Contexts, having: Collection[str]) -> float:
+def _compute_excess(contexts: Contexts, with_feature: Collection[str]) -> float:
     """Compute the z score of how often relevant passages have a feature, against chance.
 
     In each context the number of relevant passages that have it is hypergeometric by chance.
 
     Args:
         contexts: passages and labels that each query shows.
-        having: ids of the passages that have the feature.
+        with_feature: ids of the passages that have it.
     """
     excess = variance = 0.0
     for docs in contexts.values():
         n = len(docs)
         r = sum(doc["label"] == RELEVANT for doc in docs)
-        h = sum(doc["corpus-id"] in having for doc in docs)
-        both = sum(doc["label"] == RELEVANT and doc["corpus-id"] in having for doc in docs)
+        h = sum(doc["corpus-id"] in with_feature for doc in docs)
+        both = sum(doc["label"] == RELEVANT and doc["corpus-id"] in with_feature for doc in docs)
         excess += both - r * h / n
         if n > 1:
             variance += r * h * (n - r) * (n - h) / (n * n * (n - 1))

@@ -327,8 +327,8 @@ class LineIndex:
         lines[row] = line + 1  # 0 stands for none
         return row
 
-    def is_about(self, line: int, answer: SubmissionLine, context: str) -> bool:
-        """Whether a line answers a context set; lines of other sets are validated, too.
+    def is_about(self, line_number: int, answer: SubmissionLine, context: str) -> bool:
+        """Whether an answer is to a context set; one to another set is checked and counted.
 
         So ``check`` and ``score`` have one verdict on a file.
 
@@ -345,12 +345,12 @@ class LineIndex:
         if answer.context not in self._benchmark.manifest.contexts and not is_closed_book:
             sets = ", ".join(self._benchmark.manifest.contexts)
             self._refuse(
-                line,
+                line_number,
                 "context",
                 f"{printable(answer.context)} is unknown; one of {sets}",
                 "unknown-context",
             )
-        self.row(line, answer, answer.context)
+        self.row(line_number, answer, answer.context)
         return False
 
     def _refuse(self, line: int, field: str, message: str, code: str) -> NoReturn:

@@ -137,7 +137,7 @@ class Pages:
         chosen = _choose(listing, keys, ("scores",))
 
         def make(out: Path) -> bytes:
-            """Read the scores, and write their report."""
+            """Make the report page of the chosen scores, as if it were saved at ``out``."""
             files = [load_scores(one.path) for one in chosen]
             package = self._package_of(files[0].benchmark_hash, listing)
             if package is None or len({f.benchmark_hash for f in files}) > 1:
@@ -169,7 +169,7 @@ class Pages:
             )  # fmt: skip
 
         def make(out: Path) -> bytes:
-            """Score the submission, and write the report."""
+            """Score the submission; make its report page, as if it were saved at ``out``."""
             benchmark = Benchmark(found.path)
             is_design = benchmark.kind.facts.is_design
             fields = [] if is_design else slice_columns(benchmark.queries)

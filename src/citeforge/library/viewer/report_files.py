@@ -54,7 +54,7 @@ class ReportFiles:
         """Find the file of a report that a URL names; None if the report has no such file.
 
         Args:
-            token: of the report's address.
+            token: secret part of the report's address.
             names: parts of the path after it.
         """
         found = self._by_token[token]
@@ -76,15 +76,15 @@ class ReportFiles:
         return path if is_own and real == path else None  # a link would lead to another report
 
 
-def make_rules(media: str, hosts: Sequence[str], token: str) -> str:
+def make_rules(media_type: str, hosts: Sequence[str], token: str) -> str:
     """Make the content security policy of a report's file: it loads only files of its report.
 
     Args:
-        media: type of the file.
+        media_type: of the file, such as ``text/html``.
         hosts: hosts of the server, with its port.
-        token: of the report's address.
+        token: secret part of the report's address.
     """
-    if media == TYPES[".pdf"]:
+    if media_type == TYPES[".pdf"]:
         return "default-src 'none'"
     return _RULES.format(own=" ".join(f"http://{host}/{token}/" for host in hosts))
 

@@ -22,11 +22,11 @@ def read_chart(chart: Any) -> tuple[list[str], list[list[str]]]:
     A row of names comes first: the title of the category axis, and the series. Plots without
     categories, such as scatter plots, have no rows.
     """
-    space = chart.element
-    titles = map(_title_text, space.xpath("./c:chart/c:title | .//c:valAx/c:title"))
-    of_categories = map(_title_text, space.xpath(".//c:catAx/c:title | .//c:dateAx/c:title"))
+    chart_xml = chart.element
+    titles = map(_title_text, chart_xml.xpath("./c:chart/c:title | .//c:valAx/c:title"))
+    of_categories = map(_title_text, chart_xml.xpath(".//c:catAx/c:title | .//c:dateAx/c:title"))
     corner = next(filter(None, of_categories), "")
-    rows = [row for plot in chart.plots for row in _plot_rows(plot, space, corner)]
+    rows = [row for plot in chart.plots for row in _plot_rows(plot, chart_xml, corner)]
     return list(filter(None, titles)), rows
 
 
@@ -35,9 +35,9 @@ def _title_text(title: Any) -> str:
     return " ".join("".join(title.xpath(".//a:t/text() | .//c:v/text()")).split())
 
 
-def _plot_rows(plot: Any, space: Any, corner: str) -> Iterator[list[str]]:
+def _plot_rows(plot: Any, chart_xml: Any, corner: str) -> Iterator[list[str]]:
     """Yield a plot of a chart as table rows: series names, then values per category."""
-    labels = _category_labels(plot, space)
+    labels = _category_labels(plot, chart_xml)
     if not labels:
         return
     columns = [labels, *map(_series_values, plot.series)]
@@ -52,19 +52,19 @@ def _series_values(series: Any) -> dict[int, str]:
     return {point.idx: _show_cell(point.v.text or "") for point in points}
 
 
-def _category_labels(plot: Any, space: Any) -> dict[int, str]:
-    """Map category numbers of a chart's plot to labels, which include those of upper levels."""
+def _category_labels(plot: Any, chart_xml: Any) -> dict[int, str]:
+    """Map the category numbers of a chart's plot to labels; levels are joined by commas."""
     categories = plot.categories
     labels = {
         category.idx: ", ".join(filter(None, path))
         for category, path in zip(categories, categories.flattened_labels, strict=True)
     }
     numbers = ".//c:cat/c:numRef/c:numCache"
-    if not space.xpath(numbers):
+    if not chart_xml.xpath(numbers):
         return labels
-    codes = space.xpath(f"{numbers}/c:formatCode/text() | .//c:dateAx/c:numFmt/@formatCode")
+    codes = chart_xml.xpath(f"{numbers}/c:formatCode/text() | .//c:dateAx/c:numFmt/@formatCode")
     is_date = any(_DATE.search(_QUOTED.sub("", str(code))) for code in codes)
-    since_1904 = bool(space.xpath("./c:date1904[not(@val='0' or @val='false')]"))
+    since_1904 = bool(chart_xml.xpath("./c:date1904[not(@val='0' or @val='false')]"))
     return {n: _show_cell(text, is_date, since_1904) for n, text in labels.items()}
 
 

@@ -18,7 +18,7 @@ class QuestionSpec:
     topic: str | None = None
 
     def find_wishes(self, design: Design) -> Wishes:
-        """Merge the wishes for questions: those of form, group of users and design.
+        """Join what a design wants of such questions: for all, for this user group and this form.
 
         Questions that users have already are as they are.
         """

@@ -91,7 +91,7 @@ class Matrices:
         return self.cited_support / (self.n_cited or 1)
 
     def thoroughness(self, smoothing: float = 0.0) -> Value:
-        """Compute the share of supporting passages (per statement) that are cited; 0 if none.
+        """Compute cited supporting passages / (all supporting ones + ``smoothing``); 0 if none.
 
         Args:
             smoothing: number that is added to the denominator.
