@@ -345,7 +345,7 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
 def render_again(
     folder: Path, manifest: Manifest, stats: dict[str, object], new_texts: Mapping[str, str]
 ) -> tuple[Manifest, dict[str, str]]:
-    """Make (new manifest, texts of statistics, card and manifest by file name); write nothing.
+    """Make (new manifest, file name to text of statistics, card, manifest); write nothing.
 
     Args:
         folder: package.

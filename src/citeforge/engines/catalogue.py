@@ -92,7 +92,7 @@ class Catalogue(Generic[D, T]):
         return self._require_record(value, origin)
 
     def all(self) -> dict[str, D]:
-        """Load the catalogue's declarations by name; warn of each plugin that is left out.
+        """Load the declarations by name, built-in ones first; warn of plugins that are left out.
 
         Returns:
             Declarations by name.

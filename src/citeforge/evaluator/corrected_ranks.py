@@ -112,7 +112,7 @@ class CorrectedRanks:
 
 
 def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
-    """Rank systems on each label-corrected measure that has a better direction.
+    """Rank systems on each label-corrected measure of which higher, or lower, is better.
 
     If the same queries were labelled for all systems, by tests of all corrected differences,
     adjusted by Holm; else by simultaneous intervals (Bonferroni), which need no common queries.

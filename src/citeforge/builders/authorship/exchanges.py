@@ -42,7 +42,7 @@ def find_exchanged_names(human: str, twin: str) -> Iterator[str]:
 
 
 def _find_surroundings(text: str) -> dict[str, set[str]]:
-    """Map each word of a name in a text to the stems of the content words near it."""
+    """Map each word of a name in a text to the stems of content words, not names, near it."""
     sentences = [_TOKEN.findall(with_digits(s.text)) for s in split_sentences(text)]
     names = {w for words in sentences for w in words[1:] if w[0].isupper() and not is_month(w)}
     numbers, found = number_words(), dict[str, set[str]]()

@@ -263,7 +263,7 @@ class Entities:
         )  # fmt: skip
 
     def _find_unmatched(self, text: Any, other: Any) -> dict[str, bool]:
-        """Map each name missing from another text to whether all its words are missing."""
+        """Map each name of which another text lacks words to whether it lacks all of them."""
         # spaCy cuts words where the regular expression does not ("A0_"): both kinds are taken.
         words = bare_words(other.text) + [w for t in other for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}

@@ -194,7 +194,7 @@ class Wording:
         return (stem(self.tokens[i]) for i in indexes if self.is_content(i))
 
     def index_by_side(self) -> dict[Side, list[int]]:
-        """Map each (group of opposites, side) to the indexes of its words in the text."""
+        """Map each (group of opposites, side) to its words' indexes; "less hard" is with "easy"."""
         found: dict[Side, list[int]] = {}
         for index, word in enumerate(self.tokens):
             previous = self.tokens[index - 1] if index else ""
@@ -234,7 +234,7 @@ def affirmed_forms(word: str) -> list[str]:
 
 
 def _sides(word: str) -> Iterator[Side]:
-    """Yield (group of opposites, side) of a word: "hard" is on the other side of "easy"."""
+    """Yield (group of opposites, side) of a word; compass directions are group -1."""
     yield from word_lists().opposites.get(word, ())
     if (match := DIRECTION.match(word)) is not None:
         for part in filter(None, match.groups()):

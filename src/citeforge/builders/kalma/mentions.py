@@ -139,7 +139,7 @@ class Mentions:
         """Get the QID of the entity that text at a position is about: the last one named before it.
 
         Before all names it is the first one; after ``…, and loved …`` it is still the subject
-        of the sentence.
+        of the sentence. None if the text names none.
         """
         if not self._qids:
             return None

@@ -166,7 +166,7 @@ def _exclude_queries(queries: pa.Table, exclusions: Exclusions) -> None:
 
 
 def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
-    """Find the corpus positions of each value of a column: one list per value.
+    """Find the corpus positions at which a column has given values: one list per value.
 
     Args:
         corpus: Parquet files.

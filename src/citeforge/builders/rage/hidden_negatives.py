@@ -78,7 +78,7 @@ class Chosen:
 
 
 def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Compute how many seemingly relevant (near) candidates to mine for each query.
+    """Compute how many seemingly relevant (near) candidates hidden contexts need per query.
 
     Args:
         recipe: recipe of the build.
@@ -318,7 +318,7 @@ class _Plan:
     def _reassign_along(
         self, row: int, passage: str, came_from: dict[str, int], given_away: dict[int, str]
     ) -> None:
-        """Reassign near negatives along a chain of exchanges that ends at a query.
+        """Reassign near negatives along a chain of exchanges, from its end back to its query.
 
         Args:
             row: number of the query that gets one more.

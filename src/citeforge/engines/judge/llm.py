@@ -62,7 +62,7 @@ class LlmJudge:
 
     @property
     def server(self) -> Server | None:
-        """Endpoint that the judge asks; stored verdicts of other endpoints are refused."""
+        """Endpoint whose stored verdicts may be used; None if those of every endpoint may be."""
         return self.llm.server
 
     @property

@@ -186,7 +186,7 @@ Result = LlmReply | Failure
 
 
 def _logprobs_of_answer(reply: LlmReply, split: SplitReply) -> tuple[Token, ...] | None:
-    """Get the log probabilities of the answer's tokens, without those of thoughts."""
+    """Get the log probabilities of the answer's tokens, not of thoughts; None if unknown."""
     if reply.logprobs is None or split.answer == reply.text:
         return reply.logprobs
     ends = accumulate(len(token.token) for token in reply.logprobs)

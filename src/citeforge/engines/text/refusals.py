@@ -58,7 +58,7 @@ class LanguageRules:
     roles: re.Pattern[str]
 
     def has_cue(self, text: str, words: Collection[str]) -> bool:
-        """Whether a text in lower case, which consists of ``words``, has a cue of a refusal."""
+        """Whether a text in lower case, which consists of ``words``, has a cue of these rules."""
         return not self.cue_words.isdisjoint(words) or any(p in text for p in self.cue_parts)
 
     def match(self, text: str, cites: bool) -> bool:

@@ -260,7 +260,7 @@ _OTHER_TOKENS: Tokens = (lambda v: v.other_sum), (lambda v: v.other_n)
 
 
 def _confidence(cell_answers: InCell, tokens: Tokens) -> Sample:
-    """Average the probability of citation tokens over all answers in a condition (cell).
+    """Average the probability of citation tokens (relevant or other) in a condition (cell).
 
     Raises:
         CannotError: there are no such tokens.

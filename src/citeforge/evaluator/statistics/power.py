@@ -62,7 +62,7 @@ def queries_to_pass(
 
 
 def binary_changes(changed_share: float) -> tuple[Floats, Floats]:
-    """Return (changes −1, 0 and 1, their shares) of a 0/1 score, as many gains as losses.
+    """Return (possible changes, their shares) of a 0/1 score: −1, 0, 1; gains equal losses.
 
     Args:
         changed_share: of queries whose value changes.
