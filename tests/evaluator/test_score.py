@@ -218,7 +218,10 @@ def test_bad_lines_are_refused(
 def test_messages_about_lines(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     first = {"query_id": "q01", "output": "x"}
     for row, message in (
-        ({**first, "query_id": "q99"}, "query_id: 'q99' is not in the benchmark"),
+        (
+            {**first, "query_id": "q99"},
+            "query_id: 'q99' is not in the benchmark, whose queries are 'q01', 'q02', 'q03', …",
+        ),
         (first, "query_id: duplicate answer to 'q01' (context mix, run 0; first at line 1)"),
         ({**first, "context": "nix"}, "context: 'nix' is unknown; one of mix"),
     ):

@@ -170,8 +170,12 @@ class Benchmark(Package):
         twin = self._by_normal_form.get(question_key(query).casefold())
         if twin is not None:
             return f"{printable(query)} is not in the benchmark{suggestion(query, [twin])}"
+        if (subset := self.query_subset) is not None:
+            among = f"or not among the {len(subset):,} of its queries that are scored"
+            return f"{printable(query)} is not in the benchmark, {among}"
         first = ", ".join(map(printable, self.query_ids[:3]))
-        return f"{printable(query)} is not in the benchmark, whose queries are {first}, …"
+        more = ", …" if len(self.query_ids) > 3 else ""
+        return f"{printable(query)} is not in the benchmark, whose queries are {first}{more}"
 
     def context(self, name: str) -> ContextTable:
         """Read a context set: the passages shown for each query, and which are relevant.
@@ -300,8 +304,6 @@ class LineIndex:
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
             unknown = self._benchmark.unknown_query(answer.query_id)
-            if (only := self._benchmark.query_subset) is not None:
-                unknown += f", or not among the {len(only):,} of its queries that are scored"
             self._refuse(line, "query_id", unknown, "unknown-query")
         if answer.run < 0:
             self._refuse(line, "run", f"{answer.run} is negative", "out-of-range")
