@@ -108,7 +108,7 @@ class Lives:
             self._by_name.setdefault(name, []).append(qid)
 
     def find_impossible(self, graph: Graph) -> list[ImpossibleLife]:
-        """List impossible dates of life in a sub-graph, such as a death before birth."""
+        """List impossible dates of life in a sub-graph, each once, such as a death before birth."""
         found = list(self._check_lifetime(graph.qid))
         for triple in graph.triples:
             role = self._roles.read(triple)

@@ -165,7 +165,7 @@ def _all_contexts(
     recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], equivalence: Equivalence,
     kg: KnowledgeGraph | None,
 ) -> tuple[dict[str, TripleContext], dict[str, int]]:  # fmt: skip
-    """Make (all context sets by name, counts of what the set ``retrieved`` contains)."""
+    """Make (all context sets by name, counts of the set ``retrieved``, if it is made)."""
     contexts = make_contexts(questions, equivalence, recipe.seed)
     counts: dict[str, int] = {}
     if recipe.retrieved and kg is not None:

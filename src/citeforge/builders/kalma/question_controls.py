@@ -51,7 +51,7 @@ def control_questions(
 def _spoil_facts(
     domain: Domain, pair: EntityPair, facts: Sequence[Triple]
 ) -> Iterator[tuple[str, list[Triple]]]:
-    """Yield (kind of fault, facts that a question with this fault asks for)."""
+    """Yield (kind of fault, facts that a question with it asks for) for each possible fault."""
     asked = {(t.qid, relation_key(t.relation)) for t in facts}
     left_out, exchanged, added = KINDS
     first = (facts[0].qid, relation_key(facts[0].relation))
@@ -70,7 +70,7 @@ def _spoil_facts(
 
 
 def error_stats(check: QuestionCheck, controls: Iterable[Control]) -> dict[str, str]:
-    """Measure how often a question check refuses correct questions and accepts faulty ones.
+    """Measure how often a check refuses correct questions, and accepts each kind of faulty ones.
 
     A model is asked about every question, also where the rules alone would do.
     """

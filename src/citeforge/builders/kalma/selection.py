@@ -311,7 +311,7 @@ def _missing_parts(kg: KnowledgeGraph, graph: Graph) -> int:
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a counts key per relation that links no pair, naming the classes of its values.
+    """Yield a counts key per relation that links no pair, with its values' commonest classes.
 
     Args:
         kg: the graph.

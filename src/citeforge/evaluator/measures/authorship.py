@@ -91,7 +91,7 @@ class Cells:
     has_gold: bool
 
     def scores(self, context: str, select_score: Column) -> Floats:
-        """Get one score of all answers in an experimental condition, shape (runs, queries)."""
+        """Get one score of a cell's answers, (runs, queries); averaged if cells' runs differ."""
         values = select_score(self.columns[context])
         # Only where all cells were run alike can runs be paired.
         return values if self.are_paired else mean_of_runs(values)[None]

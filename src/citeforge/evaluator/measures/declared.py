@@ -292,7 +292,7 @@ class Group:
         return f"the group of measures {self.name!r} (list what its method `measure` returns)"
 
     def strict(self, function: Callable[[Any], Any]) -> Group:
-        """Set the decorated function that computes the measures' results; return the group."""
+        """Set the decorated function, used in each protocol without its own; return the group."""
         self._functions["strict"] = function
         return self
 

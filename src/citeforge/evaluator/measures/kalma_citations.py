@@ -222,7 +222,7 @@ class Quotient:
     of_gold: bool = False
 
     def sums(self, cited: CitedCounts) -> Floats:
-        """Get each answer's (hits, total) of this correctness, precision or recall.
+        """Get (hits, total) of this quotient for each answer, shape (runs, queries, 2).
 
         Raises:
             CannotError: the benchmark has no minimum knowledge sets, and it needs them.
