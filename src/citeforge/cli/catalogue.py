@@ -22,7 +22,7 @@ class _Rows(Protocol):
         """Map all names of a sort, such as judges, to their rows; imports plugins."""
 
     def names(self) -> Mapping[str, str]:
-        """Map all names of a sort, such as judges, to their plugins' names ("" if built in)."""
+        """Map all names of a sort, such as judges, to plugins ("" if built in); imports none."""
 
 
 class _Measures:
@@ -159,7 +159,7 @@ class Entry:
 
 
 def rows_of(sort: Sort) -> Rows:
-    """Map each name of a sort, such as judges, to its description; imports their plugins."""
+    """Map each name of a sort, such as judges, to its row; imports their plugins."""
     return find_catalogue(sort).all()
 
 

@@ -119,7 +119,7 @@ class ShownQuery:
     ids: bytes
 
     def find_change(self, new: "ShownQuery") -> str | None:
-        """Name what changed for the query, such as its order; None if nothing did."""
+        """Name what changed for the query, such as its order; None if all bytes are equal."""
         if self.question != new.question:
             return ANOTHER_QUESTION
         if self.evidence == new.evidence:

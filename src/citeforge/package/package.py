@@ -247,7 +247,7 @@ class Package(Displayed):
         return {label: self.mapping(label) for label in LABELS}
 
     def mapping(self, label: str) -> pa.Table:
-        """Read the (query, passage) pairs with one relevance label (schema MAPPING).
+        """Read the (query, passage) pairs with one label, or the undecided ones (schema MAPPING).
 
         Raises:
             InputError: the table is damaged.
@@ -412,7 +412,7 @@ class Package(Displayed):
 
 
 def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:
-    """Select a package table's rows about some queries; all rows if none name a query.
+    """Select a package table's rows about some queries; all rows if no column names queries.
 
     Args:
         table: table of a package.

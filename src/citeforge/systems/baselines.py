@@ -141,7 +141,7 @@ def _draw_few(seed: int, table: ContextTable, row: int, query: str, run: int) ->
 def cite_by_label(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, is_biased: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines of a control that is, or is not, biased by author labels.
+    """Yield submission lines (marks alone) of a control that author labels bias, or do not.
 
     The biased control follows the author labels; the other one cites as if there were none.
 

@@ -93,7 +93,7 @@ def _answer_graphs(
 
 
 def _state_gold(domain: Domain, marks: Marks, graphs: ShownGraphs, rng: Random) -> str:
-    """Write a query's gold facts as an answer; each is cited, or marked [NA] by chance.
+    """Write a query's gold facts as an answer: cited if shown, or marked [NA] by chance.
 
     Args:
         domain: says how triples are written as sentences.

@@ -36,7 +36,7 @@ _kalma = partial(System, argument="", family="KaLMA", shows="triples")
 
 
 def _declare_control(name: str, description: str, marks: Marks) -> System:
-    """Declare a baseline that states gold facts, and marks some as absent by chance."""
+    """Declare a control system that states gold facts, and marks some as absent by chance."""
     return _kalma(
         name, help=description, factory=partial(state_gold, name=name, marks=marks), is_control=True
     )

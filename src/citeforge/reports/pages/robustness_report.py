@@ -63,7 +63,7 @@ def ranks_figure(result: Robustness) -> Figure:
 
 
 def summary_sentences(result: Robustness) -> Iterator[str]:
-    """Write how many pairs of systems definitions of quality order differently, and alike."""
+    """Write how many pairs of systems change order significantly, and how many never do."""
     alike = [p for p in result.pairs if not p.is_contradicted]
     certain = sum(p.is_contradicted and p.is_certain for p in result.pairs)
     if result.n_flips:
