@@ -53,8 +53,10 @@ def show_cost(dollars: float) -> str:
     return f"-${amount[1:]}" if amount.startswith("-") else f"${amount}"
 
 
-def show_percent(share: float, digits: int = 0) -> str:
-    """Format a share in per cent: ``90 %``."""
+def show_percent(share: float | None, digits: int = 0) -> str:
+    """Format a share in per cent: ``90 %``; a dash for None and NaN."""
+    if share is None or math.isnan(share):
+        return DASH
     return f"{show_number(100 * share, digits)} %"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.shown import DASH, show_number, show_p_equation, show_percent
+from citeforge.engines.shown import show_number, show_p_equation, show_percent
 from citeforge.evaluator.human_labels import (
     HumanLabels,
     LabelJudge,
@@ -245,7 +245,7 @@ def _certification_warning(signature: str, calibration: Mapping[str, Any]) -> st
     bounds = [calibration["sensitivity_low"], calibration["specificity_low"]]
     if all(bound is not None and bound >= threshold for bound in bounds):
         return ""
-    low, other_low = (DASH if bound is None else show_percent(bound, 1) for bound in bounds)
+    low, other_low = (show_percent(bound, 1) for bound in bounds)
     return (
         f"{signature} is not certified for this benchmark: of supported statements it finds at "
         f"least {low}, of others {other_low}, and {show_percent(threshold)} are asked of both "

@@ -1,7 +1,9 @@
 """A judge that is biased on purpose is found out, by its own bias and by no other."""
 
 import json
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -11,7 +13,7 @@ from scipy.stats import t
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.plugins.labels.bias import CHANGES, LEAST_PAIRS, TRUSTED, try_biases
-from citeforge.plugins.labels.calibration import calibrate
+from citeforge.plugins.labels.calibration import calibrate, render_certificate
 from citeforge.plugins.labels.meta_eval import LabelledPair, judge_quality
 from conftest import Inline, refused, write_jsonl
 from stand_ins import RuleJudge
@@ -185,11 +187,43 @@ def test_a_certificate_by_hand() -> None:
     result = calibrate(ROWS, JudgeSession(RuleJudge(knows)), certify_from=0.8)
     low, other_low = result.lower_bounds
     assert low == other_low and result.is_certified
-    assert low == pytest.approx(40 / (40 + 1.959963984540054**2), abs=1e-9)
+    assert low == pytest.approx(20 / (20 + 1.959963984540054**2), abs=1e-9)
     strict = calibrate(ROWS, JudgeSession(RuleJudge(knows)), certify_from=0.95)
     assert not strict.is_certified
     assert strict.figures()["certified_from"] == 0.95
     assert not calibrate(ROWS, JudgeSession(RuleJudge(knows))).is_certified
+
+
+def test_each_bound_of_a_certificate_is_of_its_own_side() -> None:
+    """Of 40 answers 3 are supported, and all decided rightly: n / (n + z²) with n of 3 and of 37.
+
+    A judge that misses one of 37 has a lower bound by Wilson's formula, too.
+    """
+    z2 = 1.959963984540054**2
+    few = [row for row in ROWS if row.supported][:3]
+    many = [row for row in ROWS if not row.supported]
+    many += [replace(row, answer=f"{row.answer}b") for row in many[:17]]
+    result = calibrate([*few, *many], JudgeSession(RuleJudge(knows)), certify_from=0.5)
+    assert result.lower_bounds == pytest.approx((3 / (3 + z2), 37 / (37 + z2)))  # 43.9 %, 90.6 %
+    assert not result.is_certified
+    assert result.certify_from is not None
+    assert "of supported at least 43.9 %, of others at least 90.6 %" in render_certificate(
+        result, result.certify_from
+    )
+    wrong = RuleJudge(lambda p, s: knows(p, s) or p == many[19].pair.premise)
+    share, n = 36 / 37, 37
+    root = (share * (1 - share) / n + z2 / (4 * n * n)) ** 0.5
+    low = (share + z2 / (2 * n) - z2**0.5 * root) / (1 + z2 / n)
+    assert calibrate([*few, *many], JudgeSession(wrong)).lower_bounds[1] == pytest.approx(low)
+
+
+def test_a_single_answer_of_a_side_certifies_nothing() -> None:
+    rows = [ROWS[1], *(row for row in ROWS if not row.supported)]
+    assert [row.supported for row in rows].count(True) == 1
+    result = calibrate(rows, JudgeSession(RuleJudge(knows)), certify_from=0.0)
+    assert math.isnan(result.lower_bounds[0]) and not result.is_certified
+    assert result.figures()["sensitivity_low"] is None
+    assert "of supported at least –, of others" in render_certificate(result, 0.0)
 
 
 def test_on_the_command_line(inline: Inline, tmp_path: Path) -> None:
@@ -203,7 +237,7 @@ def test_on_the_command_line(inline: Inline, tmp_path: Path) -> None:
     labels = write_jsonl(tmp_path / "claims.jsonl", claims)
     made = inline.ok(
         *("labels", "meta-eval", "--labels", labels, "--format", "claims"),
-        *("--judge", "lexical", "--bias", "--certify-from", "0.8"),
+        *("--judge", "lexical", "--bias", "--certify-from", "0.79"),
     )
     assert "changes that must not change a verdict" in made.stdout
     assert "own family: not tried: the judge's family is not known" in made.stdout

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from citeforge.engines.shown import show_number, show_percent
-from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.intervals import ANYTHING, Z_95, Range, effective_wilson
+from citeforge.evaluator.statistics.estimates import Floats, estimate_value, ratio_sample
+from citeforge.evaluator.statistics.intervals import ANYTHING, Z_95, Range
 from citeforge.evaluator.statistics.ppi import (
     PpiEstimate,
     compute_interval,
@@ -47,21 +47,6 @@ class Rates:
         """Standard error of :attr:`youden`; NaN if the rates are from a single answer."""
         variance = self.sensitivity_stderr**2 + self.specificity_stderr**2 + 2 * self.covariance
         return math.nan if math.isnan(variance) else math.sqrt(max(0.0, variance))
-
-    def lower_bounds(self, n_answers: int) -> tuple[float, float]:
-        """Compute the lower ends of the 95 % intervals of sensitivity and specificity.
-
-        Args:
-            n_answers: answers that the rates were measured on.
-        """
-        sensitivity, specificity = (
-            effective_wilson(rate, stderr, n_answers, n_answers - 1, _SHARES)[0]
-            for rate, stderr in (
-                (self.sensitivity, self.sensitivity_stderr),
-                (self.specificity, self.specificity_stderr),
-            )
-        )
-        return sensitivity, specificity
 
     def __str__(self) -> str:
         """Write sensitivity and specificity, for messages."""
@@ -151,18 +136,46 @@ def compute_rates(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
     Args:
         answers: (people say supported, judge says supported) of each statement of each answer.
     """
+    right, of_all = _count_decisions(answers)
+    n = of_all.sum(axis=0)
+    rates = [float(r / t) if t else math.nan for r, t in zip(right.sum(axis=0), n, strict=True)]
+    if len(right) < 2 or any(map(math.isnan, rates)):
+        return Rates(rates[0], rates[1], math.nan, math.nan)
+    influence = ((right - np.array(rates) * of_all) / n).T
+    covariance = influence @ influence.T * len(right) / (len(right) - 1)
+    errors = np.sqrt(np.diag(covariance)).tolist()
+    return Rates(rates[0], rates[1], errors[0], errors[1], float(covariance[0, 1]))
+
+
+def compute_lower_bounds(answers: Sequence[Sequence[tuple[bool, bool]]]) -> tuple[float, float]:
+    """Compute the lower ends of the 95 % intervals of sensitivity and specificity.
+
+    Each rate is estimated from the answers with statements of its sort alone.
+
+    Args:
+        answers: (people say supported, judge says supported) of each statement of each answer.
+
+    Returns:
+        NaN for a rate if fewer than two answers have such statements.
+    """
+    counts = np.stack(_count_decisions(answers), axis=-1)  # (answers, both rates, right and all)
+    sensitivity, specificity = (
+        estimate_value(replace(ratio_sample(counts[None, :, rate]), within=_SHARES)).low
+        for rate in range(2)
+    )
+    return sensitivity, specificity
+
+
+def _count_decisions(answers: Sequence[Sequence[tuple[bool, bool]]]) -> tuple[Floats, Floats]:
+    """Count right decisions and statements, supported and others, of each answer.
+
+    Returns:
+        Two arrays of shape (answers, 2).
+    """
     # (both say supported, people do, neither does, people do not) of each answer
     counts = np.array([
         [pairs.count((True, True)), n_human := sum(h for h, _ in pairs),
          pairs.count((False, False)), len(pairs) - n_human]
         for pairs in answers
     ], np.float64).reshape(-1, 4)  # fmt: skip
-    right, of_all = counts[:, ::2], counts[:, 1::2]
-    n = of_all.sum(axis=0)
-    rates = [float(r / t) if t else math.nan for r, t in zip(right.sum(axis=0), n, strict=True)]
-    if len(counts) < 2 or any(map(math.isnan, rates)):
-        return Rates(rates[0], rates[1], math.nan, math.nan)
-    influence = ((right - np.array(rates) * of_all) / n).T
-    covariance = influence @ influence.T * len(counts) / (len(counts) - 1)
-    errors = np.sqrt(np.diag(covariance)).tolist()
-    return Rates(rates[0], rates[1], errors[0], errors[1], float(covariance[0, 1]))
+    return counts[:, ::2], counts[:, 1::2]

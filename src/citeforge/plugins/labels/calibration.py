@@ -9,7 +9,11 @@ from typing import Any
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.shown import show_number, show_p_equation, show_percent
 from citeforge.evaluator.corrections import calibration_key
-from citeforge.evaluator.statistics.error_rates import Rates, compute_rates
+from citeforge.evaluator.statistics.error_rates import (
+    Rates,
+    compute_lower_bounds,
+    compute_rates,
+)
 from citeforge.evaluator.statistics.ppi import LEAST_LABELS
 from citeforge.library.benchmarks import writable_folder
 from citeforge.package.manifest import load_manifest, read_stats
@@ -29,6 +33,7 @@ class Calibration:
         n_answers: number of their answers.
         n_failed: number of statements on which the judge failed.
         rates: sensitivity and specificity.
+        lower_bounds: lower ends of their 95 % intervals; NaN of a single answer.
         accuracy: share of equal decisions.
         kappa: Cohen's kappa.
         by_system: accuracy on each system with at least ten statements.
@@ -41,6 +46,7 @@ class Calibration:
     n_answers: int
     n_failed: int
     rates: Rates
+    lower_bounds: tuple[float, float]
     accuracy: float
     kappa: float
     by_system: dict[str, float]
@@ -48,14 +54,12 @@ class Calibration:
     certify_from: float | None = None
 
     @property
-    def lower_bounds(self) -> tuple[float, float]:
-        """Lower ends of the 95 % intervals of a judge's (sensitivity, specificity)."""
-        return self.rates.lower_bounds(self.n_answers)
-
-    @property
     def is_certified(self) -> bool:
         """Whether both of a judge's lower bounds reach the required rate; False without one."""
-        return self.certify_from is not None and min(self.lower_bounds) >= self.certify_from
+        return self.certify_from is not None and all(
+            low >= self.certify_from
+            for low in self.lower_bounds  # NaN reaches nothing
+        )
 
     def figures(self) -> dict[str, str | int | float | None]:
         """Make the entries of a calibration in ``stats.json``: counts and rates by name.
@@ -119,6 +123,7 @@ def calibrate(
         len(answers),
         len(labelled) - len(decided),
         compute_rates(list(answers.values())),
+        compute_lower_bounds(list(answers.values())),
         sum(a == b for a, b in pairs) / len(pairs),
         cohen_kappa(pairs),
         {name: sum(right) / len(right) for name, right in large.items()},
