@@ -64,13 +64,13 @@ def read_entries(path: Path) -> list[KalmaItem]:
     return [_make_item(path, number, *row) for number, row in enumerate(rows, 1)]
 
 
-def _read_rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any]:
-    """Read a JSON file that is a list; convert each element to a type.
+def _read_rows(path: Path, row_type: Any, expected_layout: str, allowed: str) -> list[Any]:
+    """Read a JSON list, each element as ``row_type``; the other texts are for error messages.
 
     Args:
         path: JSON file.
         row_type: type of an element, as msgspec takes it.
-        layout: what an element should be, for messages.
+        expected_layout: what an element should be, for messages.
         allowed: what would be right, for messages.
 
     Raises:
@@ -78,14 +78,14 @@ def _read_rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any
     """
     content = read_json(path)
     if not isinstance(content, list):
-        raise InputError(f"is not a list of {layout}", path=path, code="wrong-type")
+        raise InputError(f"is not a list of {expected_layout}", path=path, code="wrong-type")
     rows = []
     for number, row in enumerate(content, 1):
         try:
             rows.append(msgspec.convert(row, row_type))
         except msgspec.ValidationError as error:
             raise InputError(
-                f"is not {layout} ({error})",
+                f"is not {expected_layout} ({error})",
                 path=path,
                 field=f"entry {number}",
                 allowed=allowed,

@@ -106,7 +106,7 @@ class Scores(Displayed):
         return self.file.not_computed
 
     def to_pandas(self, by: str | None = None) -> pandas.DataFrame:
-        """Make a table with one row per measure: value, interval, counts, scale, signature.
+        """Make a table with a row per measure, and per value of the field ``by`` if one is given.
 
         Args:
             by: field by which the answers were scored: one row per value of it and measure.

@@ -53,7 +53,7 @@ class Form(NamedTuple):
     band: int
 
     def without(self, features: Collection[str]) -> "Form":
-        """Copy a passage's form (title, line breaks, length, …) without the given features."""
+        """Copy a passage's form without its title, its line breaks, or both."""
         return self._replace(
             is_titled=self.is_titled and TITLES not in features,
             has_breaks=self.has_breaks and LINE_BREAKS not in features,
@@ -105,7 +105,7 @@ class Forms:
         return count_differences(self.passages[passage], targets[slot % len(targets)])
 
     def without(self, features: Collection[str]) -> "Forms":
-        """Copy the forms (title, line breaks, length, …) of all passages without given features."""
+        """Copy the forms of all passages without titles, line breaks, or both."""
         return Forms(
             {name: form.without(features) for name, form in self.passages.items()},
             [[form.without(features) for form in targets] for targets in self.targets],

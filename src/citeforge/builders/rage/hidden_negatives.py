@@ -104,9 +104,10 @@ def sort_by_shared_words(
     """
     words = set(_WORD.findall(query.casefold()))
 
-    def shared_weight(name: str) -> int:
-        """Sum the weights of the words that a passage shares with the query."""
-        return sum(weights.get(w, 0) for w in words & set(_WORD.findall(texts[name].casefold())))
+    def shared_weight(passage: str) -> int:
+        """Sum the weights of the words that a passage (id) shares with the query."""
+        shared = words & set(_WORD.findall(texts[passage].casefold()))
+        return sum(weights.get(word, 0) for word in shared)
 
     return sorted(names, key=shared_weight, reverse=True)
 

@@ -113,7 +113,7 @@ class LlmJudge:
         self.llm.rehearse_chats(list(self._first_requests(pairs)), TRIES)
 
     def _first_requests(self, pairs: Sequence[Pair]) -> Iterator[Request]:
-        """Make the first request for each part of the pairs; repeats get new sample indices."""
+        """Make the first request for each statement of each pair; repeats get new samples."""
         repeats = Counter[Pair]()
         for pair in pairs:
             for part in (part for row in self._parts(pair) for part in row):

@@ -91,7 +91,7 @@ class Cells:
     has_gold: bool
 
     def scores(self, context: str, select_score: Column) -> Floats:
-        """Get one score of a cell's answers, (runs, queries); averaged if cells' runs differ."""
+        """Get a score of the answers to a context set: (runs, queries), or their mean over runs."""
         values = select_score(self.columns[context])
         # Only where all cells were run alike can runs be paired.
         return values if self.are_paired else mean_of_runs(values)[None]
@@ -271,9 +271,9 @@ def _confidence(cell_answers: InCell, tokens: Tokens) -> Sample:
     return ratio_sample(sums)
 
 
-def _sum_tokens(cell_answers: InCell, tokens: Tokens) -> Floats:
-    """Sum and count the probabilities of citation tokens, shape (runs, queries, 2)."""
-    return np.nan_to_num(np.stack([cell_answers.values(one) for one in tokens], axis=-1))
+def _sum_tokens(cell_answers: InCell, columns: Tokens) -> Floats:
+    """Get sum and number of citation tokens' probabilities by two functions: (runs, queries, 2)."""
+    return np.nan_to_num(np.stack([cell_answers.values(one) for one in columns], axis=-1))
 
 
 def compute_sensitivity(compared: BetweenCells, select_score: Column) -> Sample:

@@ -178,7 +178,7 @@ def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDe
 
 
 def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
-    """Split an answer: (statements with citations, citations outside statements, cited words)."""
+    """Split an answer: (statements with citations, citations outside them, words cited for)."""
     split = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
     texts = [p.text for p in item.passages]
     return (

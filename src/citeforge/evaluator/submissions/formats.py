@@ -188,7 +188,7 @@ class Format(Row):
         return False
 
     def list_alike(self, start: bytes) -> tuple[str, ...]:
-        """List the formats that first bytes fit where these do not tell them apart; else none."""
+        """List the formats that a file's first bytes may be of, to be told apart by its lines."""
         return ()
 
     def origin(self, path: Path) -> Origin:

@@ -462,7 +462,7 @@ def require_one_run(inputs: Inputs, labels: Sized) -> None:
 
 
 def sign_labels(tools: ScoringTools, protocol: str) -> str | None:
-    """Write the score signature's option: a hash of the assessment files; None without any.
+    """Write the part of a score's signature that names the assessment files, by hash; or None.
 
     Raises:
         InputError: a file cannot be read.
