@@ -74,7 +74,7 @@ def test_a_missing_answer_is_worth_nothing() -> None:
     assert math.isnan(without.recall)
     assert math.isnan(without.em)
     missing = rage.worst_values(frozenset({1}), {1: ["gold"]})
-    assert missing == rage.AnswerValues(0, 0, 0, 0, 0, 0, 0)
+    assert missing == rage.AnswerValues(0, 0, 0, 0, 0, 1, 0, 0)
     assert math.isnan(rage.worst_values(frozenset(), {}).recall)
     assert math.isnan(rage.worst_values(frozenset(), {}).short_em)
 

@@ -4,9 +4,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import citeforge as cf
-from citeforge.evaluator.measures.rage_citations import RageColumns, score_strict
+from citeforge.evaluator.measures.rage_citations import (
+    AnswerValues,
+    RageColumns,
+    score_reference,
+    score_strict,
+)
 from citeforge.plugins.published_measures.correct_and_cited import _correct_and_relevant
 from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import Measure, gold
@@ -48,16 +54,34 @@ def test_it_says_what_gold_it_needs(measure: Measure) -> None:
     assert "short answers" in measure(["A [1]."], ["CorrectAndCited"])["CorrectAndCited"]
 
 
-def test_relevant_citations_and_a_short_answer_make_one_value() -> None:
-    grammar = Grammar()
-    outputs = ["Mars [1].", "Mars [1][2].", "Io [1].", "Mars.", "Mars [1][9]."]
-    # Of two passages the first is relevant, and has a short answer, but for the sixth query.
-    scored = [score_strict(grammar, o, 2, frozenset({0}), {0: ["Mars"]}) for o in outputs]
-    scored.append(score_strict(grammar, "Mars [1].", 2, frozenset({0}), {}))
+@pytest.mark.parametrize("protocol", ["strict", "reference"])
+def test_relevant_citations_and_a_short_answer_make_one_value(protocol: str) -> None:
+    """Answers that cite nothing, or nothing relevant, have 0: 1 of 7 with short answers."""
+    outputs = ["Mars [1].", "Mars [1][2].", "Io [1].", "Mars.", "Mars [2].", "Who knows?", ""]
+    # Of two passages the first is relevant, and has a short answer, but for the last query.
+    shown: list[tuple[str, dict[int, list[str]]]] = [(o, {0: ["Mars"]}) for o in outputs]
+    scored = [
+        score_strict(Grammar(), output, 2, frozenset({0}), answers)
+        if protocol == "strict"
+        else score_reference(output, 2, frozenset({0}), answers)
+        for output, answers in [*shown, ("Mars [1].", {})]
+    ]
+    assert _column_values(scored) == [1, 0, 0, 0, 0, 0, 0, None]
+
+
+def test_citations_out_of_range_are_dropped_by_reference_alone() -> None:
+    """CiteP of [1][9] is 1/2 in `strict` and 1/1 in `reference`."""
+    shown = "Mars [1][9].", 2, frozenset({0}), {0: ["Mars"]}
+    assert _column_values([score_strict(Grammar(), *shown)]) == [0]
+    assert _column_values([score_reference(*shown)]) == [1]
+
+
+def _column_values(scored: list[AnswerValues]) -> list[float | None]:
+    """Value of each answer; None where it is undefined."""
     values = zip(*(s.stored_values for s in scored), strict=True)
     columns = RageColumns(*(np.array([c]) for c in values))
     sample = _correct_and_relevant(SimpleNamespace(labelled=columns))  # type: ignore[arg-type]
-    assert [None if np.isnan(v) else v for v in sample.per_query[0]] == [1, 0, 0, 0, 0, None]
+    return [None if np.isnan(v) else v for v in sample.per_query[0]]
 
 
 def test_relevant_citations_need_short_answers(package: Path) -> None:

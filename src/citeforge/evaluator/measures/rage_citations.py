@@ -57,7 +57,8 @@ _PLAIN = re.compile(r"\[\d{1,3}\]")
 class AnswerValues:
     """Values of all RAGE measures for one answer.
 
-    ``recall`` is NaN without a relevant passage in the context, ``short_em`` without short answers.
+    ``recall`` is NaN without a relevant passage in the context, ``short_em`` without short answers
+    to search for; ``n_answerable`` counts the relevant passages shown that have short answers.
     """
 
     precision: float
@@ -65,19 +66,23 @@ class AnswerValues:
     distinct: int
     length: int
     short_em: float
+    n_answerable: int
     n_out_of_range: int
     n_unparsed: int
 
     @property
     def stored_values(self) -> tuple[float, ...]:
         """Scores of the answer to store, in the order of :class:`RageColumns`."""
-        return self.precision, self.recall, self.distinct, self.length, self.short_em
+        return (
+            self.precision, self.recall, self.distinct, self.length, self.short_em,
+            self.n_answerable,
+        )  # fmt: skip
 
 
 def worst_values(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
     """Get the scores of a missing answer: 0 where the query defines them, else NaN."""
     recall = 0.0 if relevant else math.nan
-    return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
+    return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, len(answers), 0, 0)
 
 
 def score_strict(
@@ -98,7 +103,8 @@ def score_strict(
     if answers:
         short_em = float(any(map(AnswerText(text).contains_any, answers.values())))
     shares = _shares(inside, len(inside) + outside, relevant)
-    return AnswerValues(*shares, count_text_words(text), short_em, outside, unparsed)
+    n_words = count_text_words(text)
+    return AnswerValues(*shares, n_words, short_em, len(answers), outside, unparsed)
 
 
 def _shares(
@@ -140,7 +146,7 @@ def score_reference(
         short_em = float(any(a in output for group in supported for a in group))
     length, n_out_of_range = len(output.split(" ")), len(numbers) - len(cited)
     shares = _shares(cited, len(cited), relevant)
-    return AnswerValues(*shares, length, short_em, n_out_of_range, 0)
+    return AnswerValues(*shares, length, short_em, len(answers), n_out_of_range, 0)
 
 
 @dataclass(frozen=True)
@@ -152,6 +158,7 @@ class RageColumns:
     distinct: Floats
     length: Floats
     short_em: Floats
+    n_answerable: Floats
 
 
 class RageScores(SharedResults):

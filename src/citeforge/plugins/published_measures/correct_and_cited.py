@@ -9,7 +9,8 @@ both protocols, which read statements and citations as [alce](#alce) does.
 `CorrectAndCited` asks a judge. An answer is correct if it has a [short answer](#short_answers) of
 every `qa_pairs` row (ASQA), every gold answer of a list (QAMPARI), and entails every gold claim
 (ELI5). It is cited if citation recall and precision of ALCE are both 1. `CorrectAndCited@relevant`
-asks none: a short answer is there (`ShortEM`), and each passage cited is relevant (`CiteP`).
+asks none: a short answer is there (`ShortEM`), and each passage cited is relevant (`CiteP`), both
+as [rage](#rage) reads them.
 
 *Example.* Of 4 answers, two have all short answers; one of these cites only what supports its
 statements, the other also a passage that is not needed: CorrectAndCited = 1/4.
@@ -90,10 +91,11 @@ def _all_are_one(values: Iterable[Value]) -> Value:
 def _correct_and_relevant(scores: RageScores) -> Sample:
     """Compute the share of answers with a gold short answer that cite relevant passages alone."""
     columns = scores.labelled
-    if np.isnan(columns.short_em).all():
+    answerable = columns.n_answerable > 0  # also where `reference` has no ShortEM
+    if not answerable.any():
         raise CannotError("needs short answers in mapping/relevant", code="no-gold")
     both = (columns.short_em == 1) & (columns.precision >= _NEARLY_ONE)
-    return mean_sample(np.where(np.isnan(columns.short_em), np.nan, both.astype(np.float64)))
+    return mean_sample(np.where(answerable, both.astype(np.float64), np.nan))
 
 
 MEASURES = (
@@ -106,6 +108,7 @@ MEASURES = (
             "CorrectAndCited@relevant", "answers with a short answer that cite relevant passages "
             "alone", sample=_correct_and_relevant, requires="short answers in mapping/relevant",
             source=_SOURCE, formula="1 if ShortEM = CiteP = 1, else 0",
-            edge_cases="no short answers: undefined; nothing cited: 0"),
+            edge_cases="no short answers: undefined; nothing cited, or ShortEM undefined in "
+            "`reference`: 0"),
         family=FAMILY),
 )  # fmt: skip
