@@ -353,8 +353,8 @@ def test_tables_are_laid_out_like_the_papers(case: Case) -> None:
     assert [r[2:4] for r in tables.bias_table([file]).rows] == [
         ("Human", "Human"), ("Human", "LLM"), ("LLM", "Human"), ("LLM", "LLM"),
     ]  # fmt: skip
-    # No query of n changes: at most 1 - .05 ** (1 / n) of all do.
-    bound = 100 * (1 - 0.05 ** (1 / len(file.query_ids)))
+    # No query of n changes: at most 1 - .025 ** (1 / n) of all do.
+    bound = 100 * (1 - 0.025 ** (1 / len(file.query_ids)))
     assert tables.bias_table([file]).rows[0][4] == f"+0.0 [-{bound:.1f}, +{bound:.1f}]"
     assert len(tables.sensitivity([file]).rows) == 2 + 1 + 1 + 2
     table = tables.quality_table([file], mixed=False)

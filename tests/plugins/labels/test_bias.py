@@ -12,7 +12,7 @@ from scipy.stats import t
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.plugins.labels.bias import CHANGES, LEAST_PAIRS, TRUSTED, try_biases
+from citeforge.plugins.labels.bias import CHANGES, LEAST_PAIRS, TRUSTED, Effect, try_biases
 from citeforge.plugins.labels.calibration import calibrate, render_certificate
 from citeforge.plugins.labels.meta_eval import LabelledPair, judge_quality
 from conftest import Inline, refused, write_jsonl
@@ -63,6 +63,39 @@ def test_a_judge_without_bias_has_none() -> None:
 def test_each_bias_is_found(name: str) -> None:
     """All 20 pairs that people call unsupported become supported: 20/40, of 20 the same."""
     assert biases_of(BIASED[name]) == {name: 0.5}
+
+
+def test_intervals_of_equal_differences_are_those_of_clopper_and_pearson() -> None:
+    """0 of 40 pairs moved: up to 1 − .025^(1/40) = 8.8 % may, either way, also in the excess.
+
+    If all of 40 moved by 1, the share p of (1 + difference) / 2 is at least .025^(1/40): the lower
+    end is 2 × .912 − 1 = 82.4 %.
+    """
+    steady = try_biases(ROWS, JudgeSession(RuleJudge(knows)), "llama")
+    most = 1 - 0.025 ** (1 / 40)
+    assert most == pytest.approx(0.088, abs=0.0005)
+    for effect in steady.effects:
+        assert effect.interval == pytest.approx((-most, most), rel=1e-9)
+        assert effect.excess_interval == pytest.approx((-most, most), rel=1e-9)
+    (low, high) = _length_effect(lambda p, s: p.count("of number") > 1, 40).interval
+    assert (low, high) == pytest.approx((2 * 0.025 ** (1 / 40) - 1, 1), rel=1e-9)
+
+
+def test_two_answers_that_move_alike_are_no_evidence() -> None:
+    """Two answers of six pairs each, all moved by 1: their mean may be 0 with p = (1 / 2)².
+
+    Of both sides that is 1/2, which no adjustment makes smaller; the interval has 0 inside.
+    """
+    effect = _length_effect(lambda p, s: p.count("of number") > 1, 12, n_answers=2)
+    assert (effect.shift, effect.p_shift, effect.is_bias) == (1, 1, False)
+    assert effect.interval[0] < 0 < effect.interval[1]
+
+
+def _length_effect(rule: Rule, n: int, n_answers: int | None = None) -> Effect:
+    """Effect of `length` on the first n pairs, spread over the answers."""
+    rows = [replace(row, answer=f"a{i % (n_answers or n)}") for i, row in enumerate(ROWS[:n])]
+    battery = try_biases(rows, JudgeSession(RuleJudge(rule)), "llama")
+    return next(effect for effect in battery.effects if effect.change.name == "length")
 
 
 def test_an_unsteady_judge_is_not_called_biased() -> None:

@@ -18,6 +18,7 @@ from citeforge.evaluator.statistics.intervals import (
     Range,
     Spread,
     effective_wilson,
+    equal_values_interval,
     estimate_skewness,
     estimate_spread,
     skewed_interval,
@@ -271,11 +272,8 @@ def estimate_value(
         low, high = skewed_interval(value, stderr, df, skewness, level)
     else:
         low, high = student_interval(value, stderr, df, level)
-        if stderr == 0 and math.isfinite(span := sample.within.high - sample.within.low):
-            # 0 of n queries differ from the rest: their share is below this (Clopper-Pearson).
-            share = 1 - (1 - level) ** (1 / n)
-            low = value - share * (value - sample.within.low) if span else value
-            high = value + share * (sample.within.high - value) if span else value
+        if stderr == 0 and math.isfinite(sample.within.high - sample.within.low):
+            low, high = equal_values_interval(value, n, sample.within, level)
     more = (spread, values) if len(runs) > 1 else (None, None)
     return Estimate(value, low, high, stderr, _sd_over_runs(runs, sample), interval, *more)
 

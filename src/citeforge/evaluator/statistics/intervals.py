@@ -113,6 +113,25 @@ def wilson_interval(share: float, n: float, z: float = Z_95) -> Interval:
             1.0 if share == 1 else min(1.0, middle + half))  # fmt: skip
 
 
+def equal_values_interval(
+    value: float, n: int, value_range: Range, level: float = COVERAGE
+) -> Interval:
+    """Compute Gaffke's interval of a mean where all values are equal.
+
+    Each end is the mean if a share of values, as large as Clopper & Pearson's interval of 0 of n
+    allows, had the lowest or the highest possible value.
+
+    Args:
+        value: the value of all.
+        n: how many there are.
+        value_range: the lowest and the highest possible value.
+        level: how often it is to cover.
+    """
+    unseen = 1 - ((1 - level) / 2) ** (1 / n)
+    low, high = value_range.low, value_range.high
+    return value - unseen * (value - low), value + unseen * (high - value)
+
+
 def effective_wilson(
     value: float, stderr: float, n: int, df: float, value_range: Range, level: float = COVERAGE
 ) -> Interval:
@@ -137,9 +156,7 @@ def effective_wilson(
     share, error = (value - value_range.low) / span, stderr / span
     spread = share * (1 - share)
     if error == 0 and spread > 0:
-        unseen = 1 - ((1 - level) / 2) ** (1 / n)
-        low, high = value_range.low, value_range.high
-        return value - unseen * (value - low), value + unseen * (high - value)
+        return equal_values_interval(value, n, value_range, level)
     if spread < 0:  # an estimate that left the range
         return student_interval(value, stderr, df, level)
     effective = n if error == 0 or spread == 0 else spread / error**2 * n / (n - 1)

@@ -14,7 +14,8 @@ import numpy as np
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.shown import show_interval, show_percent
-from citeforge.evaluator.statistics.intervals import ALPHA, Interval, student_interval
+from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
+from citeforge.evaluator.statistics.intervals import ALPHA, Interval, Range
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.plugins.labels.meta_eval import LabelledPair
 from citeforge.schemas.errors import InputError
@@ -289,22 +290,24 @@ def _measure(
 
 
 def _mean_over_answers(values: np.ndarray, answers: Sequence[str]) -> tuple[float, Interval, float]:
-    """Compute (mean, its interval, p of a test against 0 or less), clustered by answer.
+    """Compute (mean, its interval, p of a t-test against 0 or less), clustered by answer.
 
-    All are clustered by answer; NaN values are left out.
+    Args:
+        values: differences between −1 and 1; NaN ones are left out.
+        answers: answer of each value.
     """
     from scipy import stats
 
     known = ~np.isnan(values)
-    kept = values[known]
-    if len(kept) == 0:
+    names, clusters = np.unique(np.array(answers)[known], return_inverse=True)
+    if not len(names):
         return math.nan, (math.nan, math.nan), math.nan
-    mean = float(kept.mean())
-    names, rows = np.unique(np.array(answers)[known], return_inverse=True)
-    sums = np.bincount(rows, kept - mean)
-    n = len(names)
-    if n < 2:
-        return mean, (math.nan, math.nan), math.nan
-    stderr = math.sqrt(n / (n - 1) * float((sums**2).sum())) / len(kept)
-    t = mean / stderr if stderr else math.copysign(math.inf, mean) if mean else 0.0
-    return mean, student_interval(mean, stderr, n - 1), float(stats.t.sf(t, n - 1))
+    sample = replace(mean_sample(values[known][None]), within=Range(-1, 1))
+    found = estimate_value(sample, clusters)
+    mean, stderr = found.value, found.stderr
+    if stderr == 0 and mean:  # a t-test would be certain: the level at which the interval ends at 0
+        above = (1 + abs(mean)) ** -len(names)
+        p_above = above if mean > 0 else 1 - above
+    else:
+        p_above = float(stats.t.sf(mean / stderr if mean else 0.0, len(names) - 1))
+    return mean, (found.low, found.high), p_above
