@@ -199,6 +199,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "queries_without_relevant_passages": "queries left out: no relevant passage",
         "questions_accepted": "questions accepted: {}",
         "questions_kept": "questions kept from the earlier package",
+        "questions_language_unclear": "accepted questions whose language is not clear",
         "questions_not_kept": "questions of the earlier package that are not kept: {}",
         "questions_not_checked": "questions that the checker could not check",
         "clauses_read_by_nearest_wording": "clauses of questions read by their nearest wording",

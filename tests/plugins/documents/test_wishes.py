@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from citeforge.builders.rebuild import list_resources
-from citeforge.plugins.documents.checks import check_text
+from citeforge.plugins.documents.checks import check_text, is_language_clear
 from citeforge.plugins.documents.design import SEED, Design, Form
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.question_specs import QuestionSpec
@@ -86,6 +86,49 @@ def test_questions_are_checked_by_the_wishes_of_their_cell(spec: QuestionSpec, c
     )  # fmt: skip
     check_text(question, 7, design)
     assert question.check == check, question.reason
+
+
+GERMAN = "Die Gartenpumpe wiegt 12 Kilogramm, und im Winter wird sie von Ada abgebaut."
+ENGLISH = "The garden pump weighs 12 kilograms, and in winter it is taken down by Ada."
+
+
+@pytest.mark.parametrize(
+    ("text", "statement", "passage", "language", "reason"),
+    [
+        ("How heavy is the Nila 9?", "The Nila 9 is 12 kilograms.", GERMAN, "de",
+         "is en; wanted: de"),
+        ("How heavy is the Nila 9?", "The Nila 9 is 12 kilograms.", ENGLISH, "de",
+         "is en; wanted: de"),
+        ("How heavy is the Nila 9?", "The Nila 9 is 12 kilograms.", GERMAN, None,
+         "is en; the passage is de"),
+        ("Wie schwer ist die Nila 9?", "The Nila 9 is 12 kilograms.", GERMAN, "de",
+         "is en; wanted: de"),
+        ("Wie schwer ist die Nila 9?", "Die Nila 9 wiegt 12 kilograms.", GERMAN, None, ""),
+        ("Wie schwer ist die Nila 9?", "Die Nila 9 wiegt 12 kilograms.", ENGLISH, "de", ""),
+        ("How heavy is the Nila 9?", "The Nila 9 is 12 kilograms.", GERMAN, "en", ""),
+        ("Nila 9?", "Nila 9: 12 kilograms.", GERMAN, "de", ""),
+    ],
+)  # fmt: skip
+def test_short_questions_in_another_language_are_rejected(
+    text: str, statement: str, passage: str, language: str | None, reason: str
+) -> None:
+    form = Form(name="own", base="single", wishes=Wishes(language=language))
+    question = Question(
+        "q1", QuestionSpec(form), (Evidence("a", "Nila 9", passage),), text, ["12"], statement,
+        ["12"],
+    )  # fmt: skip
+    check_text(question, 7, Design())
+    assert question.reason == reason
+
+
+def test_questions_whose_language_is_not_clear_are_counted() -> None:
+    def is_clear(text: str, name: str = "own") -> bool:
+        spec = QuestionSpec(Form(name=name, base="single", wishes=Wishes(language="de")))
+        question = Question("q1", spec, (Evidence("a", "", ENGLISH),), text)
+        return is_language_clear(question, Design())
+
+    assert [is_clear("Wie schwer ist die Nila 9?"), is_clear("Nila 9?")] == [True, False]
+    assert is_clear("Nila 9?", SEED)  # a user's own: not checked
 
 
 def test_models_of_options_come_before_those_of_the_design(inline: Inline, tmp_path: Path) -> None:

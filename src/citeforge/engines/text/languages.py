@@ -5,7 +5,9 @@ choose, decides texts that are near the limit.
 """
 
 import math
+import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy.typing as npt
 _LEAST_CHARACTERS = 40
 _LEAST_PROBABILITY = 0.95
 _MOST_CHARACTERS = 5000
+_WORD = re.compile(r"[^\W_]+")
 _COUNT_UNIT, _WEIGHT_UNIT = 1 << 12, 1 << 20
 """Steps per 1 of the logarithm of a count, and of a weight."""
 
@@ -73,3 +76,58 @@ def detect_language(text: str) -> str | None:
 def language_codes() -> tuple[str, ...]:
     """List the languages (ISO 639 codes) that are detected."""
     return tuple(sorted(set(_load_identifier().labels)))
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """Get spaCy's stop words of a language; empty if spaCy does not have it."""
+    from spacy.util import get_lang_class
+
+    try:
+        return frozenset(get_lang_class(language).Defaults.stop_words)
+    except ImportError:
+        return frozenset()
+
+
+def choose_language(text: str, wanted: str, others: Iterable[str]) -> str | None:
+    """Choose between a short text's wanted language and others; None if it is not clear.
+
+    Names and numbers are left out. Stop words and py3langid's model, of the two languages alone,
+    have to agree: few words are enough where only two languages are in question.
+    """
+    chosen = {_choose_of_two(text, wanted, other) for other in {*others} - {wanted}}
+    if found := sorted(name for name in chosen if name not in (None, wanted)):
+        shares = language_probabilities(text)
+        return max(found, key=lambda name: shares[name])
+    return None if None in chosen else wanted
+
+
+def _choose_of_two(text: str, first: str, second: str) -> str | None:
+    """Choose which of two languages a short text is in; None if it is not clear."""
+    common = [stop_words(first), stop_words(second)]
+    words = _find_plain_words(text, common[0] | common[1])
+    if not words:
+        return None
+    shares = language_probabilities(" ".join(words))
+    total = shares[first] + shares[second]
+    share = shares[first] / total if total else 0.5
+    likelier, likelihood = max((share, first), (1 - share, second))[::-1]
+    n_first, n_second = (len({*words} & (own - other)) for own, other in (common, common[::-1]))
+    if not all(common) or n_first == n_second:
+        # Where both languages have stop words in the text, it is mixed.
+        is_clear = likelihood >= _LEAST_PROBABILITY and not (n_first and n_second)
+        return likelier if is_clear else None
+    return likelier if likelier == (first if n_first > n_second else second) else None
+
+
+def _find_plain_words(text: str, common: frozenset[str]) -> list[str]:
+    """Find the words of a text, in lower case, that are no names or numbers.
+
+    Names have a capital; of the first word, which has one anyway, only stop words are kept.
+    """
+    return [
+        word.lower()
+        for number, word in enumerate(_WORD.findall(text))
+        if not any(map(str.isdigit, word))
+        and (word.islower() or not word[0].isupper() or (number == 0 and word.lower() in common))
+    ]

@@ -31,7 +31,7 @@ from citeforge.engines.tables import table_of
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.package.manifest import load_manifest
-from citeforge.plugins.documents.checks import CHECKS
+from citeforge.plugins.documents.checks import CHECKS, is_language_clear
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.decisions import apply_decisions, decision_stats
 from citeforge.plugins.documents.design import ABSENT, LIST
@@ -153,6 +153,10 @@ def build_documents(
             counts["questions_kept"] = sum(q.is_accepted for q in old_questions)
         counts |= count_questions(specs, questions) | apply_labels(questions, recipe.labels, texts)
         counts["passages_too_short"] = passages.n_short
+        counts["questions_language_unclear"] = sum(
+            q.is_accepted and not is_language_clear(q, models.prompted_llm.design)
+            for q in questions
+        )
         sources = RageSources(models.rage, run, source, None, None, models.embedder, None)
         material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
         material = drop_dangling(material)

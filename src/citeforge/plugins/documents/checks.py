@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
-from functools import cache
 
 from rapidfuzz.fuzz import token_sort_ratio
 
 from citeforge.builders.authorship.facts import bare_words, words_and_signs
 from citeforge.builders.authorship.wording import split_tokens, word_lists
-from citeforge.engines.text.languages import detect_language
+from citeforge.engines.text.languages import choose_language, detect_language, stop_words
 from citeforge.plugins.documents.design import PAIR, SEED, Design
 from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.questions import Evidence, Question, contains_answer
@@ -48,6 +47,8 @@ CHECKS = (
     PERSON, NO_EVIDENCE,
 )  # fmt: skip
 """In the order in which they are made; a question is rejected by the first that it fails."""
+_INSTRUCTIONS = "en"
+"""Language of the built-in prompts."""
 _SAME_QUESTION_RATIO = 90
 """rapidfuzz's token_sort_ratio from which two questions ask the same."""
 _NUMBER_WITH_WORD = re.compile(r"\d[\d.,]*\s*([^\W\d_]{2,})\.?")
@@ -189,13 +190,36 @@ def _language_mismatch(question: Question, wanted: str | None) -> str | None:
     """
     if question.spec.form.name == SEED:  # a user's own is in the language of users
         return None
-    if wanted is not None:
-        asked = detect_language(f"{question.text} {question.statement}")
-        return None if asked in (None, wanted) else f"is {asked}; wanted: {wanted}"
-    asked, written = map(detect_language, [question.text, question.evidence[0].text])
-    if asked is None or written is None or asked == written:
+    right = wanted or detect_language(question.evidence[0].text)
+    found = None if right is None else _find_language(question, right)
+    if found in (None, right):
         return None
-    return f"is {asked}; the passage is {written}"
+    return f"is {found}; " + (f"wanted: {wanted}" if wanted else f"the passage is {right}")
+
+
+def _find_language(question: Question, right: str) -> str | None:
+    """Find the language of a question and its statement; None if that is not clear.
+
+    Writers that do not keep to the right language write in the passage's or in that of the
+    instructions; whatever else a text surely is in is compared too.
+    """
+    found = None
+    likely = [detect_language(question.evidence[0].text), _INSTRUCTIONS]
+    for text in filter(None, (question.statement, question.text)):
+        others = [name for name in (*likely, detect_language(text)) if name is not None]
+        found = choose_language(text, right, others)
+        if found not in (None, right):
+            break
+    return found
+
+
+def is_language_clear(question: Question, design: Design) -> bool:
+    """Whether it is clear that a question is in the right language; a user's own always is."""
+    if question.spec.form.name == SEED:
+        return True
+    wanted = question.spec.find_wishes(design).language
+    right = wanted or detect_language(question.evidence[0].text)
+    return right is not None and _find_language(question, right) == right
 
 
 def _find_length_fault(text: str, length: Length | None) -> str | None:
@@ -240,22 +264,11 @@ def fits_passage(question: Question, passage: Evidence, reply: str) -> bool:
     other = AnswerText(f"{passage.title}\n{passage.text}")
     own = [AnswerText(f"{e.title}\n{e.text}") for e in question.evidence]
     asked, written = map(detect_language, [question.text, question.evidence[0].text])
-    common = ARTICLES | _stop_words(asked or "en")
+    common = ARTICLES | stop_words(asked or "en")
     words = [w for w in AnswerText(question.text).main if w not in common]
     named = [w for w in words if any(text.has(w) for text in own)]
     can_tell = bool(named) and (asked is None or written is None or asked == written)
     return can_tell and other.contains(reply) and all(map(other.has, named))
-
-
-@cache
-def _stop_words(language: str) -> frozenset[str]:
-    """Get spaCy's stop words of a language; empty if spaCy does not have it."""
-    from spacy.util import get_lang_class
-
-    try:
-        return frozenset(get_lang_class(language).Defaults.stop_words)
-    except ImportError:
-        return frozenset()
 
 
 def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -> None:
