@@ -74,7 +74,8 @@ def run_eval(checkout: Path, items: list[dict[str, Any]], trees: str) -> dict[st
         program = load_module(checkout / "eval.py", "aliice_eval")
         patch.setattr(program, "run_nli", lambda *texts: int(hard.entails(*texts)))
         parser = program.alice_parse_citation
-        scores = program.calculate_citation(items, parser, psg_num=N_SHOWN, doc_key="text")
+        # As their `main` calls it: `psg_num` is 5, whatever its option says.
+        scores = program.calculate_citation(items, parser, doc_key="text")
         for name in ("aliice_eval", "myparser", "utils"):
             sys.modules.pop(name, None)
     return {"ALiiCE.R": scores["citation_recall"], "ALiiCE.P": scores["citation_precision"]}
@@ -100,7 +101,7 @@ def real(rng: random.Random, n: int) -> str:
     return " ".join(rng.sample(TREES["sentences"], rng.randint(1, 4)))
 
 
-KINDS = {**hard.KINDS, "inside": inside, "real trees": real}
+KINDS = {**hard.KINDS, "inside": inside, "real trees": real, "beyond five": inside}
 
 
 @pytest.fixture(autouse=True)
@@ -114,11 +115,12 @@ def test_recall_and_precision(printed: FrozenNumbers, kind: str) -> None:
     rows = []
     for i in range(N_QUESTIONS):
         rng = random.Random(f"aliice {kind} {i}")
+        n_shown = 7 if kind == "beyond five" else N_SHOWN
         shown = tuple(
             Passage(f"p{k}", rng.choice(["", "Title of it"]), hard._sentence(rng))
-            for k in range(N_SHOWN)
+            for k in range(n_shown)
         )
-        output = KINDS[kind](rng, 7 if kind == "different" else N_SHOWN)
+        output = KINDS[kind](rng, 7 if kind == "different" else n_shown)
         rows.append((f"question {i}?", output, shown))
     items = [
         {"output": output, "docs": [{"title": p.title, "text": p.text} for p in shown]}

@@ -44,6 +44,25 @@ def test_citations_out_of_range(measure: Measure) -> None:
     assert found == dict.fromkeys(NAMES, "no query defines it")
 
 
+def test_reference_has_no_numbers_above_five(measure: Measure) -> None:
+    """Their `main` keeps 5 passages: of two claims, [6] makes the second leave: R = P = 1/1.
+
+    In `strict` the second is not supported by passage 6: R = P = 1/2.
+    """
+    output, shown = "Berlin fell [1]. Dover grew [6].", ["B", "C", "D", "E", "F", "G", "H"]
+    for protocol, share in (("strict", 1 / 2), ("reference", 1 / 1)):
+        found = measure([output], NAMES, passages=shown, protocol=protocol)
+        assert [found[name] for name in NAMES] == [[share], [share]]
+    found = measure(["Dover grew [6]."], NAMES, passages=shown, protocol="reference")
+    assert found == dict.fromkeys(NAMES, "no query defines it")
+
+
+def test_statements_of_other_scripts_are_taken_whole() -> None:
+    output = "罗马 B 很古老[1]，巴黎 D 也是[3]。"  # 9 of 11 letters are Chinese
+    [statement] = split_statements(output, Grammar(), SentenceSegmenter(), 3).statements
+    assert aliice._cut_statement(output, statement) == [("罗马 B 很古老，巴黎 D 也是。", (1, 3))]
+
+
 def test_missing_answers_have_nothing(measure: Measure) -> None:
     assert measure(["", EXAMPLE], NAMES, passages=["B", "C", "D"], missing=[0]) == {
         "ALiiCE.R": [0, 1 / 3],

@@ -47,6 +47,12 @@ def choose_tokenizer(texts: Iterable[str]) -> str:
     return _OF_SCRIPT.get(most, WORDS)
 
 
+def is_mostly_latin(text: str) -> bool:
+    """Whether at least half of a text's letters are Latin."""
+    letters = [_script(char) == "LATIN" for char in text if char.isalpha()]
+    return 2 * sum(letters) >= len(letters)
+
+
 @cache
 def _script(char: str) -> str:
     """Get the first word of a letter's Unicode name, which is its script."""

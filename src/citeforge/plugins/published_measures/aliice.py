@@ -9,10 +9,13 @@ is one claim. `C` are the citations of a claim `a`, and recall and precision are
 claims in place of statements.
 
 `strict` counts every claim, and each distinct citation of a claim once, those out of range too;
-statements of more than 2,000 characters or 20 positions are taken whole.
+statements of more than 2,000 characters or 20 positions, and those mostly in other scripts than
+Latin, which the parser does not read, are taken whole.
 `reference` reads words without punctuation, and takes sentences whole that have more than 50 words
 or cite at the root of the tree; claims without citations or with one out of range do not count, an
 answer without others leaves, and of claims with the same words the last one's citations count.
+There numbers above 5 are out of range, however many passages are shown: their program does not
+pass on its option `--psg_num`.
 
 *Example.* "Rome fell in 476 [1], and Paris grew [2]. Rome is old." has the claims "Rome fell in
 476", "Paris grew" and "Rome is old". Passage 1 entails the first, passage 2 not the second. R =
@@ -27,6 +30,7 @@ from collections.abc import Iterable, Sequence
 from citeforge.evaluator.measures.declared import CitationQuality, per_submission
 from citeforge.evaluator.measures.handed import Answer, Answers
 from citeforge.evaluator.measures.judging import CitationJudging, CitationScores
+from citeforge.evaluator.measures.script_words import is_mostly_latin
 from citeforge.evaluator.statements.alce import reference_clean
 from citeforge.evaluator.statements.split import Statement, split_statements
 from citeforge.evaluator.statements.strict import CitedStatement, make_statement
@@ -47,6 +51,8 @@ _MOST_WORDS = 50
 _MOST_CHARACTERS = 2_000
 _MOST_POSITIONS = 20
 """In ``strict``, statements that pass one of them are no sentences, and taken whole."""
+_MOST_NUMBER = 5
+"""Largest number in range for the authors' program, whatever is shown."""
 _MARK = re.compile(r"\[\d+\]")
 _MARK_OR_TEXT = re.compile(r"(\[\d+\])")
 _DROPPED = re.compile(r"[^\w\s\[\],]")
@@ -93,7 +99,7 @@ def _cut_statement(output: str, statement: Statement) -> list[Claim]:
                 marker.numbers
             )
     is_too_long = len(statement.text) > _MOST_CHARACTERS or len(places) > _MOST_POSITIONS
-    if len(places) < 2 or is_too_long:
+    if len(places) < 2 or is_too_long or not is_mostly_latin(statement.text):
         return [(statement.text, tuple(statement.numbers))]
     parsed = parse(statement.text)
     starts = _find_starts(statement.text, parsed.words)
@@ -164,7 +170,7 @@ def read_reference_claims(answer: Answer) -> list[CitedStatement]:
         CitedStatement(text, tuple(number - 1 for number in numbers))
         for sentence in sentences
         for text, numbers in cut_sentence(sentence)
-        if numbers and n and max(numbers) <= n
+        if numbers and n and max(numbers) <= min(n, _MOST_NUMBER)
     ]
 
 
