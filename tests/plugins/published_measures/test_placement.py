@@ -2,6 +2,7 @@
 
 import pytest
 
+from citeforge.engines.text.sentences import SentenceSegmenter
 from conftest_evaluator import Measure
 
 NAMES = ["Placement.PerStatement", "Placement.AtEnd", "Placement.First", "Placement.Last"]
@@ -31,3 +32,12 @@ def test_citations_are_counted_by_statement_and_paragraph(
     found = measure([case[0]], NAMES)
     values = [found[name][0] if isinstance(found[name], list) else None for name in NAMES]
     assert values == list(case[1:])
+
+
+def test_both_protocols_have_the_same_rules_with_the_same_splitter(measure: Measure) -> None:
+    """punkt ends a sentence after "approx.", so that one statement of one becomes one of two."""
+    answer, name = ["It sold approx. Twelve tonnes [1]."], "Placement.PerStatement"
+    assert measure(answer, [name])[name] == [1 / 1]
+    assert measure(answer, [name], protocol="reference")[name] == [1 / 2]
+    same = measure(answer, [name], protocol="reference", segmenter=SentenceSegmenter())
+    assert same[name] == [1 / 1]

@@ -2,7 +2,8 @@
 
 ## consistency
 
-Ours, after Vectara's open-rag-eval; the same in both protocols. A system that is asked again should
+Ours, after Vectara's open-rag-eval; the same in both protocols, but for the
+[statements](#statements), which in `reference` are ALCE's. A system that is asked again should
 cite the same passages and say the same. Runs are lines of one file, with `run` in each, or files
 that `score FILE --also FILE` joins; one run is not enough.
 

@@ -12,7 +12,8 @@ of entailment alone (an NLI model) is not asked that, so that each statement cou
 what was asked. With an LLM a refusal is grounded there.
 
 Both papers average several judges: score with each, and let `report` take the files together. Both
-protocols compute the same, from the statements of `strict`. The papers' code is not public; their
+protocols compute the same from [statements](#statements) by the rules of `strict`; `reference` has
+those of punkt's sentences. The papers' code is not public; their
 prompts judge all of an answer in one call.
 
 *Example.* Passage 1 is relevant and says A, passage 2 is not and says B. "Hello! A. B." does what

@@ -9,10 +9,11 @@ relevant, r = 1, if it supports any point of its statement. F1 is computed for e
 averaged.
 
 A judge of entailment alone gives its level of support for g, and r = 1 where that is above 0; then
-every statement without a citation counts as one that needs it. Both protocols read statements as
-`strict` does. `reference` looks at the first 40 of an answer, joins passages by empty lines,
-without titles, and leaves out missing answers and citations of nothing, which `strict` counts as
-not relevant. Tokens are words, or those of `--tokenizer`.
+every statement without a citation counts as one that needs it. Both protocols read
+[statements](#statements) by the rules of `strict`, `reference` those of punkt's sentences: it looks
+at the first 40 of an answer, joins passages by empty lines, without titles, and leaves out missing
+answers and citations of nothing, which `strict` counts as not relevant. Tokens are words, or those
+of `--tokenizer`.
 
 *Example.* S1 cites [1] and [2], which support most of it, [1] alone nothing; S2 cites [3] and is
 fully supported; S3 cites nothing and needs to; S4 cites nothing and introduces: R = (.5 + 1 + 0 +

@@ -2,8 +2,9 @@
 
 ## placement
 
-Ours; they describe, and neither direction is better. Statements are those of `strict` in both
-protocols. A paragraph ends at an empty line, and where a list item begins.
+Ours; they describe, and neither direction is better. [Statements](#statements) follow
+the rules of `strict` in both protocols, in `reference` those of punkt's sentences. A paragraph
+ends at an empty line, and where a list item begins.
 
 *Example.* "A [1][2]. B. C [3]." is one paragraph of three statements: PerStatement = 3/3, AtEnd =
 1/3 (only C ends it), First = Last = 1. "A. B [1]." alone has PerStatement 1/2, AtEnd 1, First 0.

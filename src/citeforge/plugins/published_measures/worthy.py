@@ -5,9 +5,10 @@
 Ours, by a question of Zhang et al. 2024 (LongBench-Cite, arXiv 2409.02897), which ARGUE asks, too:
 does a statement without a citation need one? An LLM judge says that it does, or why not: it
 introduces, other statements imply it, it is the writer's own reasoning, or common knowledge. A
-statement that cites no passage shown is one without a citation. Both protocols read statements as
-`strict` does. Whether a citation is right is not asked: an answer that cites in every sentence has
-1, and so may a refusal have. Read it beside a measure of support and one of correctness.
+statement that cites no passage shown is one without a citation. Both protocols read
+[statements](#statements) by the rules of `strict`, `reference` those of punkt's sentences. Whether
+a citation is right is not asked: an answer that cites in every sentence has 1, and so may a refusal
+have. Read it beside a measure of support and one of correctness.
 
 *Example.* Of four statements one cites, one introduces the others, two need a citation, of which
 one cites only [9] of 5 passages: (1 + 1 + 0 + 0)/4 = .50.
