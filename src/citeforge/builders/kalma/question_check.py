@@ -376,8 +376,6 @@ class QuestionCheck:
         names_all = bool(self._words.everything & said.keys())
         asked |= {t for t, own in words.items() if names_all or own & said.keys()}
         known = self._words.everything.union(*words.values())
-        if question.link is not None:
-            known |= self._words.themes_of(question.link.relation)
         plain = frozenset(map(fold, self._words.general))
         unknown = tuple(w for s, w in said.items() if s not in known and s not in plain)
         missing = tuple(t for t in question.facts if t not in asked)

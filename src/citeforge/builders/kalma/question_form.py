@@ -44,9 +44,14 @@ _PREMISE = re.compile(
     r"considering|seeing|knowing|assuming|amid|while|until|once|thanks to|due to|owing to|when "
     r"(?:he|she|they)|in (?:the )?(?:wake|light|view|aftermath) of|now that|even though|whereas|"
     r"if|unless|upon|apart from|aside from|notwithstanding|prior to|as a result of|"
-    r"bearing in mind|being|as (?:X|he|she|they|one|the|a|an))\b(?! when)",
+    r"bearing in mind|being|as (?:X|he|she|they|one|the|a|an)|eventually|finally)\b(?! when)",
     re.IGNORECASE,
 )
+_RESTRICTION = re.compile(
+    r"\b(?:(?:which|what|whose) (?:first|last|other)(?! (?:name|language))|at (?:first|last))\b",
+    re.IGNORECASE,
+)
+"""Words by which only some of the values answer, though each is plain by itself."""
 _VERBS = AUXILIARIES | {"became", "made", "led", "brought"}
 _SPOKEN = frozenset({"I"})
 
@@ -149,6 +154,8 @@ def _find_statement(
         for match in pattern.finditer(masked):
             if not {*_WORD.findall(match[0].lower())} <= allowed_words:
                 return f"{reason}: {match[0]!r}"
+    if match := _RESTRICTION.search(masked):
+        return f"states a premise: {match[0]!r}"
     for clause in clauses:
         words = [t.text for t in clause.tokens]
         first = next((w for w in words if w not in PREPOSITIONS), "")

@@ -194,8 +194,8 @@ class QuestionWords:
 
     @cached_property
     def general(self) -> frozenset[str]:
-        """Words of general questions that name no theme."""
-        return PLAIN.union(self._data.themes["plain"])
+        """Words of general questions that name no theme; "work" and "profession" name one."""
+        return PLAIN.union(self._data.themes["plain"]) - {"work", "profession"}
 
     @cached_property
     def everything(self) -> frozenset[str]:
