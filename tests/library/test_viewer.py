@@ -460,3 +460,13 @@ def test_the_command_prints_its_address_and_ends_well(
     assert run.returncode == 0
     assert errors.endswith("Ctrl-C ends it\n") and "Traceback" not in errors
     assert [*work.iterdir()] == []  # the data of the report are gone
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
+def test_it_ends_well_as_soon_as_its_address_is_there(folder: Path) -> None:
+    run = command(folder, "view", ".")
+    assert run.stdout is not None and run.stdout.readline().startswith("http://127.0.0.1:")
+    run.send_signal(Signals.SIGINT)
+    assert run.communicate(timeout=patience(60))[1] in ("", "Ctrl-C ends it\n")
+    assert run.returncode == 0

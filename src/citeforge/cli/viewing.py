@@ -1,5 +1,6 @@
 """``citeforge view``: local pages over folders."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -24,7 +25,7 @@ def view(folders: tuple[Path, ...], port: int, open_browser: bool) -> None:
     """
     from citeforge.library.viewer.server import open_viewer
 
-    with open_viewer(folders or (Path(),), port) as viewer:
+    with open_viewer(folders or (Path(),), port) as viewer, suppress(KeyboardInterrupt):
         click.echo(viewer.url)
         click.echo("Ctrl-C ends it", err=True)
         if open_browser and not viewer.open_browser():

@@ -154,8 +154,8 @@ def _find_statement(
         for match in pattern.finditer(masked):
             if not {*_WORD.findall(match[0].lower())} <= allowed_words:
                 return f"{reason}: {match[0]!r}"
-    if match := _RESTRICTION.search(masked):
-        return f"states a premise: {match[0]!r}"
+    if restriction := _RESTRICTION.search(masked):
+        return f"states a premise: {restriction[0]!r}"
     for clause in clauses:
         words = [t.text for t in clause.tokens]
         first = next((w for w in words if w not in PREPOSITIONS), "")

@@ -275,11 +275,8 @@ class Viewer:
         self.url = f"http://{self._server.hosts[0]}{self._server.home}"
 
     def serve(self) -> None:
-        """Answer requests until the process is interrupted (Ctrl-C), or :meth:`stop` is called."""
-        try:
-            self._server.serve_forever(poll_interval=0.1)
-        except KeyboardInterrupt:
-            return
+        """Answer requests until :meth:`stop` is called, or Ctrl-C raises KeyboardInterrupt."""
+        self._server.serve_forever(poll_interval=0.1)
 
     def stop(self) -> None:
         """End :meth:`serve`, which runs in another thread."""
