@@ -33,6 +33,8 @@ CASES = [
     # Signs of scripts without spaces are words.
     ("他说：「我们从未见过他」[3]。", 1, 1, 1),
     ("他说：「我们见过他们」[3]。", 0, 0, 1),
+    # A line ends a quotation, as it ends a statement.
+    ("He «lived in the\nhouse by the sea» [1].", 0, 0, 0),
     # Two sentences in one quotation: the citations of both count.
     ('"She died at home. In 1931 he lived" [2].', 0, 0, 1),
 ]

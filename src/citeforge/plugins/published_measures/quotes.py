@@ -3,11 +3,12 @@
 ## quotes
 
 Quoted spans of ragas (`QuotedSpansAlignment`), for `reference`; `strict` is ours. A quotation has
-three words or more (`strict`: in scripts without spaces, signs). `strict` reads double quotation
-marks of several languages ("…", “…”, „…“, «…», 「…」), compares words, whatever their case and
-punctuation, and looks in one of the passages that statements with the quotation cite; parts around
-an ellipsis or a word in brackets come in order. `reference` reads what is between any two quotation
-marks or apostrophes of a line, compares characters, and looks in all passages shown, joined.
+three words or more (`strict`: in scripts without spaces, signs), and is in one line. `strict` reads
+double quotation marks of several languages ("…", “…”, „…“, «…», 「…」), compares words, whatever
+their case and punctuation, and looks in one of the passages that statements with the quotation
+cite; parts around an ellipsis or a word in brackets come in order. `reference` reads what is
+between any two quotation marks or apostrophes, compares characters, and looks in all passages
+shown, joined.
 
 *Example.* 'He "lived in the house by the sea" [1] and "died […] in 1931" there [2]. "We never saw
 him", it says.' Passage 1 has the first, passage 2 "died at home in 1931", nothing is cited for the
