@@ -256,6 +256,27 @@ def test_a_sheet_of_another_task_or_build_is_refused(tmp_path: Path) -> None:
         apply_decisions([question(text="Another?")], sheet)
 
 
+def test_a_missing_key_file_is_named_before_anything_is_made(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 8)
+    sheet = tmp_path / "renamed.csv"
+    sheet.write_text(f"{COLUMNS}\na,keep,,,,,,\n")
+    with refused("missing-file", path=tmp_path / "renamed.csv.key.json") as caught:
+        build(tmp_path, "out", sheet)
+    assert "which question each row of renamed.csv is about" in str(caught.value)
+    assert "labels export --task questions" in str(caught.value)
+    assert not [*tmp_path.glob("out.partial*")]
+
+
+def test_a_sheet_that_keeps_nothing_is_named(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 8)
+    first, sheet = build(tmp_path, "out"), tmp_path / "sheet.csv"
+    export_sheet(AnnotationOptions(task="questions", benchmark=first.folder, out=sheet))
+    with refused("no-queries") as caught:
+        build(tmp_path, "again", sheet)
+    assert "(rejected by the checks: 6 a person)" in str(caught.value)
+    assert "the label keep, or edit, for more rows of the --decided-questions" in str(caught.value)
+
+
 def write_key(sheet: Path, task: str) -> None:
     items = {"a": {"query_id": "q1", "question": "Who?"}}
     sheet.with_name("s.csv.key.json").write_text(json.dumps({"task": task, "items": items}))

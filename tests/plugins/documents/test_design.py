@@ -20,7 +20,7 @@ from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.form_rules import find_form_fault
-from citeforge.plugins.documents.outcome import mean_pairwise_cosine, mix_stats
+from citeforge.plugins.documents.outcome import design_stats, mean_pairwise_cosine, mix_stats
 from citeforge.plugins.documents.question_specs import QuestionSpec, apportion, draw_specs
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
@@ -183,7 +183,11 @@ def test_difficulty_is_the_rank_at_which_a_search_finds_the_evidence(
         return
     with refused("no-queries") as caught:
         make(tmp_path, FormLlm(), design, 3)
-    assert "5 difficulty" in str(caught.value)  # six passages, and one question without an answer
+    # Six passages, of which one is for a question without an answer.
+    assert (
+        "1 question without an answer was accepted, but none of 5 others: nothing can be shown as "
+        "evidence (rejected by the checks: 5 difficulty)" in str(caught.value)
+    )
 
 
 def test_a_manifest_keeps_the_design_as_its_file_has_it(tmp_path: Path) -> None:
@@ -205,6 +209,30 @@ def test_the_achieved_mix_is_compared_with_the_declared_one(package: Package) ->
     card = (package.folder / "README.md").read_text()
     assert f"| questions of the form number | {number} |" in card
     assert "mean cosine of two questions" in card
+
+
+def test_the_card_describes_users_and_forms(tmp_path: Path) -> None:
+    design = Design.model_validate({
+        "language": "fr",
+        "users": [{"name": "expert", "description": "They repair pumps.", "language": "de"}],
+        "questions": [{"name": "torque", "like": "number", "description": "It asks for a torque.",
+                       "language": "it"}, {"name": "own", "like": "single", "description": "Own."}],
+    })  # fmt: skip
+    assert design_stats(design) == {
+        "description_of_user[expert]": "They repair pumps. (language: de)",
+        "description_of_form[torque]": "It asks for a torque. (language: it)",
+        "description_of_form[own]": "Own.",
+        "design_language": "fr",
+    }
+    write_pumps(tmp_path / "docs", 6)
+    package = make(
+        tmp_path,
+        FormLlm(),
+        {"users": [{"name": "vet", "description": "A | b."}], "questions": [{"name": "number"}]},
+        1,
+    )
+    card = (package.folder / "README.md").read_text()
+    assert "| the user vet | A \\| b. |" in card
 
 
 def test_a_short_cell_says_why() -> None:

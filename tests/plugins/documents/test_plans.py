@@ -12,7 +12,7 @@ from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.plan import plan_documents
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.recipes.base import RunOptions
-from conftest import Inline
+from conftest import Inline, refused
 from plugins.documents.pumps import FormLlm, pump, write_pumps
 from plugins.documents.village import ErringLlm, entails, write_documents
 from servers.running import openai_server
@@ -88,6 +88,10 @@ def test_checks_of_edited_questions_are_planned(tmp_path: Path) -> None:
     write_pumps(tmp_path / "docs", 8)
     sheet = tmp_path / "sheet.csv"
     sheet.write_text("item,form,label\na,number,keep\nb,number,Edit\nc,seed,edit\nd,number,\n")
+    key = tmp_path / "sheet.csv.key.json"
+    with refused("missing-file", path=key):
+        plan_documents(recipe_of(tmp_path, decided_questions=sheet), RunOptions())
+    key.write_text('{"task": "questions", "items": {}}')
     plain, edited = (
         plan_documents(recipe_of(tmp_path, decided_questions=path), RunOptions())
         for path in (None, sheet)

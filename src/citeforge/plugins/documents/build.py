@@ -31,16 +31,16 @@ from citeforge.engines.tables import table_of
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.package.manifest import load_manifest
-from citeforge.plugins.documents.checks import CHECKS, is_language_clear
+from citeforge.plugins.documents.checks import CHECKS, PERSON, is_language_clear
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
-from citeforge.plugins.documents.decisions import apply_decisions, decision_stats
+from citeforge.plugins.documents.decisions import apply_decisions, decision_stats, read_key_file
 from citeforge.plugins.documents.design import ABSENT, LIST
 from citeforge.plugins.documents.kept import (
     has_same_contexts,
     read_kept_questions,
 )
 from citeforge.plugins.documents.llm_requests import PromptedLlm
-from citeforge.plugins.documents.outcome import diversity_stats, mix_stats
+from citeforge.plugins.documents.outcome import design_stats, diversity_stats, mix_stats
 from citeforge.plugins.documents.question_specs import draw_specs
 from citeforge.plugins.documents.questions import Question, accepted_texts, apply_labels
 from citeforge.plugins.documents.recipe import DocumentsRecipe
@@ -106,9 +106,11 @@ def build_documents(
         InputError: the documents or the output folder are at fault, or no question was accepted.
     """
     recipe = recipe.with_design_inputs()
+    rejects = _choose_rejects_file(recipe, run)
+    if recipe.decided_questions is not None:
+        read_key_file(recipe.decided_questions)  # before anything is made or paid
     with open_build(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
-        rejects = _choose_rejects_file(recipe, run)
         models = _open_models(recipe, run, build, llm, judge, reader)
         draft = _draft_manifest(recipe, build, source, models)
         if (finished := build.finished(draft)) is not None:
@@ -182,6 +184,7 @@ def build_documents(
             "prompt_tokens": models.prompted_llm.tokens[0],
             "reply_tokens": models.prompted_llm.tokens[1],
             **decided,
+            **design_stats(models.prompted_llm.design),
             **mix_stats(
                 specs, questions, models.prompted_llm.design.shares | {"topic": topics.shares}
             ),
@@ -347,12 +350,30 @@ def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) ->
     rows = (json.dumps(q.row(), ensure_ascii=False) for q in questions)
     write_text(rejects, "".join(f"{row}\n" for row in rows))
     taken = [f"{n} {check}" for check in CHECKS if (n := sum(q.check == check for q in questions))]
+    n_absent = sum(q.is_accepted for q in questions)
+    allowed = "a stronger --llm, more --tries or longer documents" + replayed_note(llm)
+    if not questions:
+        found = "none of 0 questions was accepted: no passage is long enough for a question"
+    elif n_absent:
+        were = (
+            "question without an answer was"
+            if n_absent == 1
+            else "questions without an answer were"
+        )
+        found = (
+            f"{n_absent} {were} accepted, but none of {len(questions) - n_absent} others: nothing "
+            "can be shown as evidence"
+        )
+        if all(q.base == ABSENT for q in questions):
+            allowed = "a question with an answer: --single 1, or a further form in the design"
+    else:
+        found = f"none of {len(questions)} questions was accepted"
+    if taken:
+        found += f" (rejected by the checks: {', '.join(taken)})"
+    if any(q.check == PERSON for q in questions):
+        allowed = "the label keep, or edit, for more rows of the --decided-questions"
     raise InputError(
-        f"none of {len(questions)} questions was accepted (rejected by the checks: "
-        f"{', '.join(taken) or 'no passage is long enough for a question'}); "
-        f"{rejects} lists them with their reasons",
-        allowed="a stronger --llm, more --tries or longer documents" + replayed_note(llm),
-        code="no-queries",
+        f"{found}; {rejects} lists all with the reasons", allowed=allowed, code="no-queries"
     )
 
 

@@ -62,7 +62,7 @@ def apply_decisions(questions: Sequence[Question], sheet: Path) -> Decisions:
         InputError: a sheet of another build, an unknown label, or an edit without a new text, or
             with another number of answers, or a further text, than its form has.
     """
-    origins = _read_key_file(sheet)
+    origins = read_key_file(sheet)
     by_id = {q.id: q for q in questions if q.is_accepted}
     decisions = Decisions()
     for line, row in read_csv(sheet, _COLUMNS):
@@ -101,13 +101,20 @@ def apply_decisions(questions: Sequence[Question], sheet: Path) -> Decisions:
     return decisions
 
 
-def _read_key_file(sheet: Path) -> dict[str, _Origin]:
+def read_key_file(sheet: Path) -> dict[str, _Origin]:
     """Read the key file of a decision sheet: id of each row to its question.
 
     Raises:
         InputError: it is missing, or of another task.
     """
     path = sheet.with_name(f"{sheet.name}.key.json")
+    if not path.is_file():
+        raise InputError(
+            f"is missing: it says which question each row of {sheet.name} is about", path=path,
+            allowed="the key file that labels export --task questions wrote beside the sheet, "
+            "under this name",
+            code="missing-file",
+        )  # fmt: skip
     try:
         key = msgspec.convert(read_json(path), _Key)
     except msgspec.ValidationError as error:

@@ -10,6 +10,7 @@ from citeforge.builders.shares import share_with_interval
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.shown import show_percent
 from citeforge.engines.text.variety import variety_stats
+from citeforge.plugins.documents.design import Design
 from citeforge.plugins.documents.question_specs import QuestionSpec
 from citeforge.plugins.documents.questions import Question
 from citeforge.schemas.counts import count_key
@@ -55,6 +56,18 @@ def mix_stats(
                 text += f", {unwritten:,} of them without a passage" if unwritten > 0 else ""
                 text += f", rejected by: {reasons}" if reasons else ""
             stats[count_key(key, name)] = text
+    return stats
+
+
+def design_stats(design: Design) -> Stats:
+    """List the language of a design, and descriptions and languages of its users and forms."""
+    stats: Stats = {} if design.language is None else {"design_language": design.language}
+    parts = [("user", u.name, u.description, u.language) for u in design.users]
+    parts += [("form", f.name, f.description, f.wishes.language) for f in design.forms]
+    for kind, name, description, language in parts:
+        words = [*description.split(), *([f"(language: {language})"] if language else [])]
+        if words:
+            stats[count_key(f"description_of_{kind}", name)] = " ".join(words)
     return stats
 
 

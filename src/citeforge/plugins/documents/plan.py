@@ -29,7 +29,7 @@ from citeforge.plugins.documents.corpus import (
     open_documents,
     read_documents,
 )
-from citeforge.plugins.documents.decisions import EDIT
+from citeforge.plugins.documents.decisions import EDIT, read_key_file
 from citeforge.plugins.documents.design import (
     ABSENT,
     LIST,
@@ -84,6 +84,8 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         UsageError: no model is asked over a network.
     """
     recipe = recipe.with_design_inputs()
+    if recipe.decided_questions is not None:
+        read_key_file(recipe.decided_questions)
     named = [recipe.writer, *([] if recipe.checker is None else [recipe.checker])]
     path = replay_path(run, *named)
     llm = _open_llm(named[0], run, path, "--llm")
