@@ -143,6 +143,24 @@ def test_the_sheet_of_a_design_goes_round(
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
+    design = yaml.safe_load((tmp_path / "good.yaml").read_text())
+    recipe = DocumentsRecipe(source="folder:docs", design=design, keep_seeds=True,
+                             n_queries=WANTED, asking=ASKING,
+                             decided_questions=tmp_path / "s.csv")  # fmt: skip
+    plans = [
+        plan_documents(recipe, RunOptions(base_url=server.url, store=store))
+        for store in (tmp_path / "out.replay.db", tmp_path / "no.replay.db")
+    ]
+    # Both embed passages and questions in 6 calls. With the replies of the first build the LLM and
+    # the judge are asked about the edited question alone: it is read with its evidence, by heart,
+    # in two others alone and together, and judged with its evidence and three others.
+    about = [{who.partition(" ")[0]: part.about.calls for who, part in p.parts} for p in plans]
+    assert about[0] == {"LLM": 1 + 1 + 2 + 1, "judge": 1 + 3, "embedding": 6}
+    assert about[1]["LLM"] > WANTED * 5
+    assert about[1]["judge"] > WANTED
+    assert [any("edited ones alone" in n for n in p.notes) for p in plans] == [True, False]
+    assert plans[0].most.calls >= about[1]["LLM"] + about[1]["judge"]
+    assert len(server.requests()) == n
     inline.ok(*line, "--out", "kept", "--decided-questions", "s.csv", "--store", "out.replay.db")
     package = Package(tmp_path / "kept")
     assert len(package.query_ids) == len(rows) - 1

@@ -57,6 +57,12 @@ from citeforge.schemas.text import premise_of
 _USUAL_QUOTES = 2
 """Quotes of a pair or a list, for estimates."""
 _SHARD = 8192
+_REPLAYED = (
+    "the store has the replies about the questions of the sheet's build: LLM and judge are asked "
+    "about edited ones alone if models and options are the same; at most is without these replies"
+)
+_Parts = dict[str, RunPlan]
+"""Plans of models, by role and name."""
 
 
 @dataclass(frozen=True)
@@ -128,45 +134,68 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         for number, (spec, name) in enumerate(drawn)
     ]
     known = [texts[name] for _, name in drawn]
+    first_writes = [
+        one.requests[0] for one, (spec, _) in zip(asked, drawn, strict=True)
+        if spec.form.base != PAIR  # its other passage is not searched here
+    ]  # fmt: skip
     if recipe.keep_seeds and known:
         asked += [
             _plan_seed(prompted_llm, recipe, n_near, number, known[number % len(known)])
             for number in range(len(seeds))
         ]
+    edits: list[_PlannedCalls] = []
     if known:
-        asked += [
+        edits = [
             _plan_check(prompted_llm, recipe, n_near, len(drawn) + n, spec, known[n % len(known)])
             for n, spec in enumerate(edited)
         ]
-    requests, further, pairs = (
-        [one for some in asked for one in getattr(some, name)]
-        for name in ("requests", "further", "pairs")
-    )
     naming: list[Request] = []
     if design.found_topics is not None and known:
         groups = [known[:SHOWN]] * design.found_topics.number
         naming = [prompted_llm.to_name_topics(groups, n) for n in range(NAME_TRIES)]
-    requests = [*naming[:1], *requests]
-    written = [request for request in requests if request.task != ANSWER]
-    answered = [request for request in requests if request.task == ANSWER]
-    if recipe.checker is None:
-        if isinstance(llm, OpenAiLlm):
-            parts = {llm.who(CHAT): llm.plan(requests, [*naming[1:], *further], tries), **parts}
-    else:
-        if isinstance(llm, OpenAiLlm):
-            parts[f"{llm.who(CHAT)}, writer"] = llm.plan(written, naming[1:], tries)
-        if isinstance(reader, OpenAiLlm):
-            parts[f"{reader.who(CHAT)}, reader"] = reader.plan(answered, further, tries)
-    if judge is not None:
-        parts[judge.llm.who(CHAT)] = judge.bill(pairs, max_rounds=tries)
+
+    def plan_models(calls: Sequence[_PlannedCalls], naming: Sequence[Request]) -> _Parts:
+        """Plan the calls of writer, reader and judge, by role and name."""
+        requests, further, pairs = (
+            [one for some in calls for one in getattr(some, name)]
+            for name in ("requests", "further", "pairs")
+        )
+        requests = [*naming[:1], *requests]
+        parts: _Parts = {}
+        if recipe.checker is None:
+            if isinstance(llm, OpenAiLlm):
+                parts[llm.who(CHAT)] = llm.plan(requests, [*naming[1:], *further], tries)
+        else:
+            written = [request for request in requests if request.task != ANSWER]
+            answered = [request for request in requests if request.task == ANSWER]
+            if isinstance(llm, OpenAiLlm):
+                parts[f"{llm.who(CHAT)}, writer"] = llm.plan(written, naming[1:], tries)
+            if isinstance(reader, OpenAiLlm):
+                parts[f"{reader.who(CHAT)}, reader"] = reader.plan(answered, further, tries)
+        if judge is not None:
+            parts[judge.llm.who(CHAT)] = judge.bill(pairs, max_rounds=tries)
+        return parts
+
+    parts = plan_models([*asked, *edits], naming) | parts
+    notes: list[str] = []
+    if (
+        recipe.decided_questions is not None
+        and isinstance(llm, OpenAiLlm)
+        and first_writes
+        and llm.plan(first_writes).about.calls == 0
+    ):
+        # The store is that of the build that the sheet is about.
+        left = plan_models(edits, ())
+        parts |= {who: replace(parts[who], about=part.about) for who, part in left.items()}
+        notes.append(_REPLAYED)
     plan = total_plan(parts)
-    files = [f"{number:,} {describe_count(key)}" for key, number in info.counts.items() if number]
+    notes += [f"{number:,} {describe_count(key)}" for key, number in info.counts.items() if number]
     if len(drawn) < recipe.n_queries:
-        files.append(
+        notes.append(
             f"passages for {len(drawn):,} of {recipe.n_queries:,} questions: each is asked about "
             f"once, and {passages.n_short:,} of less than {SHORTEST} characters are not"
         )
-    return replace(plan, notes=(*plan.notes, *files))
+    return replace(plan, notes=(*plan.notes, *notes))
 
 
 def _open_llm(name: str, run: RunOptions, store: Path | None, option: str) -> Llm:
@@ -214,7 +243,7 @@ def _plan_question(
         return f"{start} {number}".ljust(USUAL_CHARACTERS, "?")
 
     shown = min(recipe.asking.shown, n_near)
-    question = Question(f"q{number}", spec, (passage,), text=stand_in("question"))
+    question = Question(f"q{number + 1}", spec, (passage,), text=stand_in("question"))
     several = [[passage] * shown] if shown else []
     if question.base == ABSENT:
         answering = [prompted_llm.to_answer(question, p, n) for n in range(2) for p in several]
