@@ -233,7 +233,8 @@ def test_nothing_on_a_board_tells_of_single_queries(board: Board) -> None:
         # Values are whole points, Length and Distinct are in tenths; the ends of all are whole.
         assert re.search(r"<td>[0-9]+</td><td>\[[0-9]+, [0-9]+\]</td>", text)
         assert not re.search(r"<td>[0-9]+\.[0-9]{2}", text)
-    assert "the gold is hidden: values are in whole points" in (site / "index.html").read_text()
+    first_page = (site / "index.html").read_text()
+    assert "gold is hidden: values are in whole points" in first_page
 
 
 def private_file(board: Board, name: str = "mine") -> Path:
