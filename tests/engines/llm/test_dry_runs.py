@@ -170,7 +170,7 @@ def planned(ran: Ran) -> tuple[dict[str, int], float, float]:
     """Calls of each model that a dry run announces, and the cost: about, and at most."""
     assert ran.returncode == 0, ran.stdout + ran.stderr
     parts = {m[1]: int(m[2].replace(",", "")) for m in
-             re.finditer(r"(\w+): ([\d,]+) calls, at most", ran.stdout)}  # fmt: skip
+             re.finditer(r"(\w+): ([\d,]+) calls?, at most", ran.stdout)}  # fmt: skip
     calls = re.search(r"calls to make +([\d,]+)", ran.stdout)
     costs = re.search(r"cost +about ([\d,.]+).*at most ([\d,.]+)", ran.stdout)
     assert calls and costs, ran.stdout

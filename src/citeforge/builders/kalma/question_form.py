@@ -48,7 +48,7 @@ _PREMISE = re.compile(
     re.IGNORECASE,
 )
 _RESTRICTION = re.compile(
-    r"\b(?:(?:which|what|whose) (?:first|last|other)(?! (?:name|language))|at (?:first|last))\b",
+    r"\b(?:(?:which|what|whose) (first|last|other)(?! (?:name|language))|at (?:first|last))\b",
     re.IGNORECASE,
 )
 """Words by which only some of the values answer, though each is plain by itself."""
@@ -155,7 +155,9 @@ def _find_statement(
             if not {*_WORD.findall(match[0].lower())} <= allowed_words:
                 return f"{reason}: {match[0]!r}"
     if restriction := _RESTRICTION.search(masked):
-        return f"states a premise: {restriction[0]!r}"
+        is_worded = restriction[1] == "other" and "other" in allowed_words  # "other relatives"
+        if not is_worded:
+            return f"states a premise: {restriction[0]!r}"
     for clause in clauses:
         words = [t.text for t in clause.tokens]
         first = next((w for w in words if w not in PREPOSITIONS), "")

@@ -62,13 +62,18 @@ def mix_stats(
 def design_stats(design: Design) -> Stats:
     """List the language of a design, and descriptions and languages of its users and forms."""
     stats: Stats = {} if design.language is None else {"design_language": design.language}
-    parts = [("user", u.name, u.description, u.language) for u in design.users]
-    parts += [("form", f.name, f.description, f.wishes.language) for f in design.forms]
-    for kind, name, description, language in parts:
-        words = [*description.split(), *([f"(language: {language})"] if language else [])]
-        if words:
-            stats[count_key(f"description_of_{kind}", name)] = " ".join(words)
+    for user in design.users:
+        if text := _describe(user.description, user.language):
+            stats[count_key("description_of_user", user.name)] = text
+    for form in design.forms:
+        if text := _describe(form.description, form.wishes.language):
+            stats[count_key("description_of_form", form.name)] = text
     return stats
+
+
+def _describe(description: str, language: str | None) -> str:
+    """Write a description in one line, with the language of its own if there is one."""
+    return " ".join([*description.split(), *([f"(language: {language})"] if language else [])])
 
 
 def _form(spec: QuestionSpec) -> str:
