@@ -358,10 +358,10 @@ def detect(path: Path) -> str:
     is_named = b'"query_id"' in line
     if is_named and OUTPUT.search(line) and b'"article"' not in line and _has_our_names(line):
         return OURS  # the usual file, for which no plugin is loaded
-    refuse_foreign(path, start)
     for form in sorted(FORMATS.all().values(), key=lambda form: form.rank):
         if form.looks_like(path, start):
             return form.name
+    refuse_foreign(path, start)
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and not is_named):
         return "alce"
     return OURS
