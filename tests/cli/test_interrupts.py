@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from patience import patience
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 
@@ -52,7 +53,7 @@ def test_imports(tmp_path: Path, module: str, words: list[str], wait: str) -> No
     os.close(end)
     assert os.read(gate, 1) == b"x"  # the import runs, and waits for the signal
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate()
+    _, error = process.communicate(timeout=patience(60))
     os.close(gate)
     assert process.returncode == 130, error
     assert "Traceback" not in error

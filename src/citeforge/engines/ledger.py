@@ -64,10 +64,13 @@ class Ledger:
 
     def kept_line(self) -> str:
         """Write in one line which results this run has kept on disk for later runs."""
-        from citeforge.engines.textfiles import count_text  # `citeforge --help` needs none
+        kept = {key: n for key, n in self.kept.items() if n}
+        if not kept:  # an import that Ctrl-C cut off is not begun again
+            return "kept: nothing new"
+        from citeforge.engines.textfiles import count_text
 
-        parts = (f"{count_text(n, what)} in {place}" for (what, place), n in self.kept.items() if n)
-        return f"kept: {', '.join(parts) or 'nothing new'}"
+        parts = (f"{count_text(n, what)} in {place}" for (what, place), n in kept.items())
+        return f"kept: {', '.join(parts)}"
 
     def plan(self, who: str, plan: Any) -> None:
         """Record calls of a model (``who``, as ``judge openai:m``) that a dry run would make."""
