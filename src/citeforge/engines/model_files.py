@@ -126,10 +126,10 @@ def http_errors() -> tuple[type[Exception], ...]:
     return _import_error_classes(httpx="HTTPError", httpx2="HTTPError", requests="RequestException")
 
 
-def _import_error_classes(**names: str) -> tuple[type[Exception], ...]:
-    """Import error classes, given as library to class name, of the libraries that are installed."""
+def _import_error_classes(**class_names: str) -> tuple[type[Exception], ...]:
+    """Import an error class of each library named that is installed (``requests="HTTPError"``)."""
     errors: list[type[Exception]] = []
-    for library, name in names.items():
+    for library, name in class_names.items():
         with suppress(ImportError):
             errors.append(getattr(import_module(library), name))
     return tuple(errors)

@@ -273,7 +273,7 @@ def _judged_entries(
 def _compute_by_labels(
     inputs: Inputs, judged: Judged, human_labels: HumanLabels
 ) -> dict[str, Sample]:
-    """Compute measures with people's labels as verdicts: samples by name of the measure.
+    """Compute judged measures anew with human labels for verdicts: samples by measure's name.
 
     Args:
         inputs: answers of the system.

@@ -101,7 +101,7 @@ def literal(text: str, language: str | None = None) -> str:
 
 
 def iri(text: str) -> str:
-    """Write an IRI in SPARQL's angle brackets; refuse a text that is none.
+    """Write an IRI in SPARQL's angle brackets; raise an error for a text that is no IRI.
 
     Raises:
         InputError: the text is no IRI.

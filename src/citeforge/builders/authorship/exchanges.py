@@ -2,10 +2,10 @@
 
 import re
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import combinations
+from itertools import chain, combinations
 
 from citeforge.builders.authorship.alignment import Alignment, carries_meaning, split_sentences
 from citeforge.builders.authorship.facts import is_month, number_words, with_digits
@@ -21,7 +21,7 @@ _NAME = "\0"
 """What stands for every name where the words around names are compared."""
 _JOINED = {",", "and", "or", "&", "(", ")", "the"}
 """Tokens between names of a list, whose order says nothing."""
-_LEAST = 3
+_LEAST_RUN = 3
 """Tokens in a row, a name among them, that show one place of a sentence in both texts."""
 
 
@@ -44,7 +44,7 @@ def find_exchanged_names(human: str, twin: str) -> Iterator[str]:
 def _find_surroundings(text: str) -> dict[str, set[str]]:
     """Map each word of a name in a text to the stems of content words, not names, near it."""
     sentences = [_TOKEN.findall(with_digits(s.text)) for s in split_sentences(text)]
-    names = {w for words in sentences for w in words[1:] if w[0].isupper() and not is_month(w)}
+    names = _find_names(sentences)
     numbers, found = number_words(), dict[str, set[str]]()
     for words in sentences:
         at = [i for i, w in enumerate(words) if w not in names]
@@ -56,6 +56,11 @@ def _find_surroundings(text: str) -> dict[str, set[str]]:
                     stem(numbers.get(w, w)) for w in near if w[0].isdigit() or carries_meaning(w)
                 )
     return found
+
+
+def _find_names(sentences: Iterable[Sequence[str]]) -> set[str]:
+    """Find the words of names: with a capital, not first in a sentence, and no month."""
+    return {w for words in sentences for w in words[1:] if w[0].isupper() and not is_month(w)}
 
 
 @dataclass(frozen=True)
@@ -79,10 +84,9 @@ def find_names_in_place(alignment: Alignment) -> Iterator[str]:
     Args:
         alignment: passage and rewrite.
     """
-    sides = (alignment.before, alignment.after)
-    words = [_PART.findall(s.text) for side in sides for s in side]
-    names = {w for one in words for w in one[1:] if w[0].isupper() and not is_month(w)}
-    before, after = ([_tokens(s.text, names) for s in side] for side in sides)
+    sides = [[_PART.findall(s.text) for s in side] for side in (alignment.before, alignment.after)]
+    names = _find_names(chain.from_iterable(sides))
+    before, after = ([_join_names(words, names) for words in side] for side in sides)
     replaced = dict[tuple[frozenset[str], frozenset[str]], int]()
     for i, j in sorted(alignment.links):
         for old, new, size in _compare_places(before[i], after[j]):
@@ -91,14 +95,14 @@ def find_names_in_place(alignment: Alignment) -> Iterator[str]:
                 replaced[change] = max(size, replaced.get(change, 0))
     for (old, new), size in replaced.items():
         back = max((n for (a, b), n in replaced.items() if a & new and b & old), default=0)
-        if min(size, back) > 1 and max(size, back) >= _LEAST and sorted(old) < sorted(new):
+        if min(size, back) > 1 and max(size, back) >= _LEAST_RUN and sorted(old) < sorted(new):
             yield f"{' '.join(sorted(old))!r} and {' '.join(sorted(new))!r}"
 
 
-def _tokens(text: str, names: set[str]) -> list[_Token]:
-    """Split a sentence into words and names; a list of names is one token."""
+def _join_names(words: Iterable[str], names: set[str]) -> list[_Token]:
+    """Make tokens of a sentence's words; the words of a name, or of a list of names, are one."""
     tokens: list[_Token] = []
-    for word in _PART.findall(text):
+    for word in words:
         token = _Token(_NAME, frozenset({word})) if word in names else _Token(stem(word.lower()))
         if token.names and tokens and tokens[-1].names:
             tokens[-1] = _Token(_NAME, tokens[-1].names | token.names)

@@ -34,7 +34,7 @@ class Retriever(Protocol):
     """Finds passages. The same corpus and queries give the same rankings; ties are broken by id."""
 
     def identity(self) -> dict[str, Any]:
-        """Describe the retriever for manifests: all that rankings depend on, and ``name``."""
+        """Describe the retriever for manifests: its name, and all that its rankings depend on."""
         ...
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:

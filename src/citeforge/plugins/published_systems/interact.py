@@ -244,7 +244,7 @@ def ask_steps(
 
 
 def _make_renderer(setting: Setting[Any], template: str) -> Callable[..., str]:
-    """Make the function that renders a prompt template; fields that are not passed are empty."""
+    """Make the function that fills in a system's prompt template; fields not passed are empty."""
     defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
     return partial(setting.render, template, base=setting.base, **defaults)
 
