@@ -34,5 +34,5 @@ def iter_answers(
     path: Path, benchmark: Benchmark, name: str = "auto", on_error: OnError = None
 ) -> Lines:
     """(line, answer) of a prediction file in any known format, found out where none is named."""
-    form = detect(path) if name == "auto" else name
-    return format_of_file(path, form).answers(path, benchmark, form.partition(":")[2], on_error)
+    form = detect(path) if name == "auto" else format_of_file(path, name)
+    return form.answers(path, benchmark, name.partition(":")[2], on_error)

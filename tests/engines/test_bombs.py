@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines import jsonlines, line_size
+from citeforge.engines import jsonlines
 from citeforge.engines.archives import unpack_zip
 from conftest import refused
 
@@ -28,7 +28,7 @@ _READERS = {
              "go = lambda p: StoreEngine(p).load()",
     "format": "from citeforge.evaluator.submissions.formats import detect\n"
               "from citeforge.evaluator.submissions.formats import read_answers\n"
-              "go = lambda p: 1 / 0 if detect(p) != 'citeforge' else list(read_answers(p))",
+              "go = lambda p: 1 / 0 if detect(p).name != 'citeforge' else list(read_answers(p))",
 }  # fmt: skip
 
 _CHILD = """
@@ -70,7 +70,7 @@ def test_more_zeros_than_a_line_or_a_file_may_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(jsonlines, "LARGEST_UNPACKED", 1 << 16)
-    monkeypatch.setattr(line_size, "_largest_line", ContextVar("small", default=1 << 16))
+    monkeypatch.setattr(jsonlines, "_largest_line", ContextVar("small", default=1 << 16))
     path = tmp_path / "zeros.nt.gz"
     path.write_bytes(gzip.compress(bytes(1 << 18)))
     space: dict[str, object] = {}

@@ -273,7 +273,7 @@ benchmark_option = path_option(
 
 def _set_largest_line(ctx: click.Context, parameter: click.Parameter, megabytes: int) -> None:
     """Set the largest size of an input line and of an answer, in megabytes (click callback)."""
-    from citeforge.engines.line_size import set_largest_line
+    from citeforge.engines.jsonlines import set_largest_line
 
     set_largest_line(megabytes)
 

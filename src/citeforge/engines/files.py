@@ -18,7 +18,8 @@ import msgspec
 from filelock import lock_descriptor
 
 from citeforge.engines.interrupts import interrupts_held
-from citeforge.engines.jsonlines import json_error, require_unique_names
+from citeforge.engines.json_errors import json_error
+from citeforge.engines.jsonlines import require_unique_names
 from citeforge.engines.pipes import readable_path
 from citeforge.engines.posix import IS_POSIX, remove_open, rename_new, sync_folder
 from citeforge.schemas.errors import InputError, read_error

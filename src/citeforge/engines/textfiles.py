@@ -9,8 +9,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from citeforge.engines.jsonlines import decode_text, raw_lines
-from citeforge.engines.line_size import largest_line, size_error
+from citeforge.engines.jsonlines import decode_text, largest_line, raw_lines, size_error
 from citeforge.engines.pipes import readable_path
 from citeforge.schemas.errors import InputError, field_code, field_message, read_error, suggestion
 

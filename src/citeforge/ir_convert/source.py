@@ -365,7 +365,7 @@ class Source(ABC):
 
     def read_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the passages in batches of schema CORPUS, as the data set has them, unchecked."""
-        return corpus_batches(row[2:] for row in self.rows())
+        return corpus_batches((row.id, row.title, row.text, row.metadata) for row in self.rows())
 
     def rows(self) -> Iterator[LocatedPassage]:
         """Yield the passages one by one, as the data set has them, unchecked."""

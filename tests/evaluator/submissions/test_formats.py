@@ -21,7 +21,7 @@ Q01 = "Which moon is the most volcanically active body in the Solar System?"
 
 
 def read(path: Path, benchmark: cf.Benchmark, expected: str) -> list[SubmissionLine]:
-    assert detect(path) == expected
+    assert detect(path).name == expected
     return [answer for _, answer in iter_answers(path, benchmark)]
 
 

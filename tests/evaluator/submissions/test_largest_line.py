@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import citeforge as cf
-from citeforge.engines import line_size
+from citeforge.engines import jsonlines
 from citeforge.library.checks import check
 from conftest import refused
 from scoring import iter_answers
@@ -20,7 +20,7 @@ MOST = 1_000
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_size, "_largest_line", ContextVar("small", default=MOST))
+    monkeypatch.setattr(jsonlines, "_largest_line", ContextVar("small", default=MOST))
 
 
 def line_of(size: int, query: str = "q01") -> bytes:

@@ -13,6 +13,7 @@ from citeforge.evaluator.measures.rage_citations import (
     score_reference,
     score_strict,
 )
+from citeforge.evaluator.statistics.estimates import NumberColumns
 from citeforge.plugins.published_measures.correct_and_cited import _correct_and_relevant
 from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import Measure, gold
@@ -78,9 +79,11 @@ def test_citations_out_of_range_are_dropped_by_reference_alone() -> None:
 
 def _column_values(scored: list[AnswerValues]) -> list[float | None]:
     """Value of each answer; None where it is undefined."""
-    values = zip(*(s.stored_values for s in scored), strict=True)
-    columns = RageColumns(*(np.array([c]) for c in values))
-    sample = _correct_and_relevant(SimpleNamespace(labelled=columns))  # type: ignore[arg-type]
+    columns = NumberColumns(RageColumns, len(scored))
+    for row, values in enumerate(scored):
+        columns.add(0, row, values)
+    answers = SimpleNamespace(labelled=columns.arrays())
+    sample = _correct_and_relevant(answers)  # type: ignore[arg-type]
     return [None if np.isnan(v) else v for v in sample.per_query[0]]
 
 

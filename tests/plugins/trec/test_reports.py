@@ -94,7 +94,7 @@ def save(path: Path, track: Track, *rows: dict[str, Any]) -> Path:
 def test_every_track_is_read(tmp_path: Path, benchmark: Benchmark, track: Track) -> None:
     path = save(tmp_path / "run.jsonl", track, good(track))
     # NeuCLIR's layout is RAGTIME's, so that it has to be named.
-    assert detect(path) == ("trec-ragtime25" if track.name == "neuclir24" else track.format)
+    assert detect(path).name == ("trec-ragtime25" if track.name == "neuclir24" else track.format)
     ((line, answer),) = iter_answers(path, benchmark, track.format)
     assert (line, answer.query_id) == (1, "q01")
     # In TREC places count from 0, in this benchmark from 1.
@@ -254,7 +254,7 @@ def test_our_exports_pass_our_check(
     found = check(path, benchmark)
     assert (found.errors, found.n_lines) == ([], 3)
     others = [f.message for f in found.warnings if f.code == "ambiguous-format"]
-    if detect(path) != track.format:
+    if detect(path).name != track.format:
         assert track.format in others[0]
     told = (
         track.name.startswith("rag2")

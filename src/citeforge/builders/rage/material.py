@@ -110,8 +110,7 @@ def read_material(sources: RageSources, workspace: Workspace) -> Material:
         queries = rows_with(queries, "_id", sample)
     relevant = rows_with(relevant, "query-id", queries["_id"]).combine_chunks()
     gold = rows_with(source.gold(), "query_id", queries["_id"]).combine_chunks()
-    infos = _write_or_reuse_corpus(sources, workspace)
-    corpus = shard_paths(workspace.stage("corpus"), "corpus")
+    infos, corpus = _write_or_reuse_corpus(sources, workspace)
     queries = queries.combine_chunks()
     return drop_dangling(Material(sources, queries, relevant, gold, counts, infos, corpus))
 
@@ -164,9 +163,11 @@ def _require_relevant(
     )
 
 
-def _write_or_reuse_corpus(sources: RageSources, workspace: Workspace) -> list[SourceInfo]:
-    """Write the corpus, or reuse a finished one; return the sources' provenance."""
-    infos, recipe = sources.infos(), sources.recipe
+def _write_or_reuse_corpus(
+    sources: RageSources, workspace: Workspace
+) -> tuple[list[SourceInfo], list[Path]]:
+    """Write or reuse the corpus; return the sources' provenance and the Parquet files."""
+    infos, recipe, folder = sources.infos(), sources.recipe, workspace.stage("corpus")
     key = {
         "sources": [[i.spec, i.files, i.revision] for i in infos],
         "skip_empty": recipe.skip_empty,
@@ -177,12 +178,13 @@ def _write_or_reuse_corpus(sources: RageSources, workspace: Workspace) -> list[S
     if (record := workspace.read_finished("corpus", key)) is not None:
         for info, counts in zip(infos, record["counts"], strict=True):
             info.counts.update(counts)
-        return infos
-    source, extra, folder = sources.source, sources.extra, workspace.start("corpus")
+        return infos, shard_paths(folder, "corpus")
+    source, extra = sources.source, sources.extra
+    workspace.start("corpus")
     if extra is None:
         files = write_corpus(folder, source.passages(), source)
     else:
         files = join_corpora(source, extra, folder, recipe.extra_prefix)
     infos = sources.infos()
     workspace.finish("corpus", key, files, {"counts": [i.counts for i in infos]})
-    return infos
+    return infos, [folder / name for name in files]

@@ -23,8 +23,8 @@ import msgspec
 
 from citeforge.engines.files import canonical_json, digest, sha256_file
 from citeforge.engines.http import first_line, retry_after, send_request
+from citeforge.engines.jsonlines import largest_line
 from citeforge.engines.keys import mask_address, mask_keys
-from citeforge.engines.line_size import largest_line
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
 from citeforge.engines.posix import IS_POSIX, run_group, usable_processors

@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ from citeforge.evaluator.measures.results import (
     ScoredSubmission,
     require_cells_alone,
 )
-from citeforge.evaluator.measures.values import NumberColumns
+from citeforge.evaluator.statistics.estimates import NumberColumns
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.submission import Submission
@@ -75,14 +75,6 @@ class Values:
     other_n: float = 0.0
     n_unparsed: float = 0.0
     n_out_of_range: float = 0.0
-
-    @property
-    def stored_values(self) -> tuple[float, ...]:
-        """Scores of the answer to store, in the order of :class:`CellColumns`."""
-        return (
-            self.precision, self.recall, self.em, self.cited_relevant, self.distinct,
-            self.relevant_sum, self.relevant_n, self.other_sum, self.other_n,
-        )  # fmt: skip
 
 
 def measure_strict(
@@ -245,22 +237,20 @@ class CellScores:
         self._measure = measure_strict if protocol == "strict" else measure_reference
         self._grammar, self._gold = grammar, gold
         self._sizes, self._relevant = table.sizes, table.relevant
-        self._kept = NumberColumns(len(gold), len(fields(CellColumns)))
+        self._kept = NumberColumns(CellColumns, len(gold))
 
     def add(self, row: int, answer: SubmissionLine) -> Values:
         """Score an answer to the query in row ``row`` of the benchmark; store and return scores."""
         values = self._measure(
             answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
         )
-        self._kept.add(answer.run, row, values.stored_values)
+        self._kept.add(answer.run, row, values)
         return values
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
         for run, row in self._kept.missing():
-            self._kept.add(
-                run, row, worst_values(self._relevant[row], self._gold[row]).stored_values
-            )
+            self._kept.add(run, row, worst_values(self._relevant[row], self._gold[row]))
 
     @property
     def runs(self) -> list[int]:
@@ -270,7 +260,7 @@ class CellScores:
     @cached_property
     def columns(self) -> CellColumns:
         """Scores of all answers in this experimental condition, one array (runs, queries) each."""
-        return CellColumns(*self._kept.arrays())
+        return self._kept.arrays()
 
 
 CONTEXT = "design"

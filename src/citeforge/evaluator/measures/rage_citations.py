@@ -20,7 +20,7 @@ The reward for [training](training.md) is `Reward`, with `CiteP` in place of an 
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -33,9 +33,9 @@ from citeforge.evaluator.measures.declared import (
     Group,
 )
 from citeforge.evaluator.measures.script_words import count_text_words, length_option
-from citeforge.evaluator.measures.values import NumberColumns
 from citeforge.evaluator.statistics.estimates import (
     Floats,
+    NumberColumns,
     Sample,
     harmonic,
     harmonic_sample,
@@ -69,14 +69,6 @@ class AnswerValues:
     n_answerable: int
     n_out_of_range: int
     n_unparsed: int
-
-    @property
-    def stored_values(self) -> tuple[float, ...]:
-        """Scores of the answer to store, in the order of :class:`RageColumns`."""
-        return (
-            self.precision, self.recall, self.distinct, self.length, self.short_em,
-            self.n_answerable,
-        )  # fmt: skip
 
 
 def worst_values(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
@@ -182,7 +174,7 @@ class RageScores(SharedResults):
         """
         self._grammar, self.tools = grammar, tools
         self._benchmark, self._table, self._provided = benchmark, table, provided
-        self._kept = NumberColumns(len(benchmark.query_ids), len(fields(RageColumns)))
+        self._kept = NumberColumns(RageColumns, len(benchmark.query_ids))
         self._relevant = (
             [frozenset(ids) for ids in benchmark.relevant_ids] if provided is not None else []
         )
@@ -195,13 +187,13 @@ class RageScores(SharedResults):
             values = score_strict(self._grammar, answer.output, *shown)
         else:
             values = score_reference(answer.output, *shown)
-        self._kept.add(answer.run, row, values.stored_values)
+        self._kept.add(answer.run, row, values)
         return values
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
         for run, row in self._kept.missing():
-            self._kept.add(run, row, self._worst(row).stored_values)
+            self._kept.add(run, row, self._worst(row))
 
     def _worst(self, row: int) -> AnswerValues:
         """Get the scores of a missing answer to the query in this row."""
@@ -221,7 +213,7 @@ class RageScores(SharedResults):
     @cached_property
     def columns(self) -> RageColumns:
         """Scores of all answers as arrays, one array for each score."""
-        return RageColumns(*self._kept.arrays())
+        return self._kept.arrays()
 
     @property
     def labelled(self) -> RageColumns:

@@ -1,6 +1,6 @@
 """Values with bounds where a judgement failed, and results of answers, by answer or in columns."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -157,39 +157,3 @@ class ByAnswer(dict[AnswerKey, R]):
 def _bounds(number: Number) -> tuple[float, float]:
     """Get the lowest and the highest value of a number."""
     return (number.low, number.high) if isinstance(number, Value) else (number, number)
-
-
-class NumberColumns:
-    """Numbers of the answers to one context set, in columns; no text is kept."""
-
-    def __init__(self, n_queries: int, n_columns: int) -> None:
-        """Prepare to keep ``n_columns`` numbers of each answer to ``n_queries`` queries."""
-        self._shape = n_queries, n_columns
-        self._runs: dict[int, tuple[Floats, bytearray]] = {}
-
-    def add(self, run: int, row: int, numbers: Sequence[float]) -> None:
-        """Store the numbers of one answer to the query in this row."""
-        kept = self._runs.get(run)
-        if kept is None:
-            kept = np.full(self._shape, np.nan), bytearray(self._shape[0])
-            self._runs[run] = kept
-        kept[0][row] = numbers
-        kept[1][row] = 1
-
-    def missing(self) -> Iterator[tuple[int, int]]:
-        """Yield (run, row of the query) of each answer that is not stored."""
-        for run, (_, answered) in self._runs.items():
-            rows = np.flatnonzero(np.frombuffer(answered, np.uint8) == 0)
-            yield from ((run, row) for row in rows.tolist())
-
-    @property
-    def runs(self) -> list[int]:
-        """Numbers of the runs with answers, in ascending order."""
-        return sorted(self._runs)
-
-    def arrays(self) -> list[Floats]:
-        """List the columns of all answers, each of shape (runs, queries)."""
-        return [
-            np.stack([self._runs[run][0][:, at] for run in self.runs])
-            for at in range(self._shape[1])
-        ]

@@ -1,8 +1,10 @@
 """Means, ratios, standard errors and intervals (docs/definitions.md#intervals)."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +28,61 @@ from citeforge.evaluator.statistics.intervals import (
 )
 from citeforge.schemas.scores import Weights
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Floats = npt.NDArray[np.float64]
+Columns = TypeVar("Columns", bound="DataclassInstance")
+"""Class whose fields are arrays (runs, queries)."""
 
 
 def column(values: Sequence[float | None]) -> Floats:
     """Turn values into an array, with NaN for None."""
     return np.array([math.nan if v is None else v for v in values], np.float64)
+
+
+class NumberColumns(Generic[Columns]):
+    """Numbers of the answers to one context set, in columns; no text is kept."""
+
+    def __init__(self, columns: type[Columns], n_queries: int) -> None:
+        """Prepare to keep the numbers of answers to ``n_queries`` queries.
+
+        Args:
+            columns: class whose fields are the arrays; each has the name of the answer's number.
+            n_queries: number of queries.
+        """
+        names = [column.name for column in fields(columns)]
+        self._columns, self._get_numbers = columns, attrgetter(*names)
+        self._shape = n_queries, len(names)
+        self._runs: dict[int, tuple[Floats, bytearray]] = {}
+
+    def add(self, run: int, row: int, values: object) -> None:
+        """Store the numbers of one answer, attributes of ``values``, to the query in this row."""
+        kept = self._runs.get(run)
+        if kept is None:
+            kept = np.full(self._shape, np.nan), bytearray(self._shape[0])
+            self._runs[run] = kept
+        kept[0][row] = self._get_numbers(values)
+        kept[1][row] = 1
+
+    def missing(self) -> Iterator[tuple[int, int]]:
+        """Yield (run, row of the query) of each answer that is not stored."""
+        for run, (_, answered) in self._runs.items():
+            rows = np.flatnonzero(np.frombuffer(answered, np.uint8) == 0)
+            yield from ((run, row) for row in rows.tolist())
+
+    @property
+    def runs(self) -> list[int]:
+        """Numbers of the runs with answers, in ascending order."""
+        return sorted(self._runs)
+
+    def arrays(self) -> Columns:
+        """Return the numbers of all answers, each an array of shape (runs, queries)."""
+        columns = (
+            np.stack([self._runs[run][0][:, at] for run in self.runs])
+            for at in range(self._shape[1])
+        )
+        return self._columns(*columns)
 
 
 @dataclass(frozen=True)

@@ -299,28 +299,26 @@ class RageToolkitFormat(CsvFormat):
 OURS = "citeforge"
 JSON_LINES = Format(OURS, "", "citeforge's JSON Lines: query_id and output")
 """citeforge's own format."""
+ALCE = AlceFormat(
+    "alce", "", "results of ALCE's scripts",
+    advice='add "benchmark_hash": "{hash}" beside "data"',
+)  # fmt: skip
+ATTRIBUTED_IR = AttributedIrFormat(
+    "attributed-ir", "", "Attributed-IR's CSV or JSON Lines", advice=BY_COLUMN
+)
+ATTRIEVAL = AttrievalFormat(
+    "attrieval", "", "data sets saved by AttriEval", advice=BY_COLUMN, base=0
+)
+KALMA = KalmaFormat("kalma", "", "KaLMA's CSV, in the order of queries", advice=BY_COLUMN)
+RAGE_TOOLKIT = RageToolkitFormat(
+    "rage-toolkit", "", "rage_toolkit's response_info CSV", advice=BY_COLUMN
+)
 FORMATS: Catalogue[Format, None] = Catalogue(
     "formats",
     "format",
     Format,
-    (
-        JSON_LINES,
-        AlceFormat(
-            "alce", "", "results of ALCE's scripts",
-            advice='add "benchmark_hash": "{hash}" beside "data"',
-        ),
-        AttributedIrFormat(
-            "attributed-ir", "", "Attributed-IR's CSV or JSON Lines", advice=BY_COLUMN
-        ),
-        AttrievalFormat(
-            "attrieval", "", "data sets saved by AttriEval", advice=BY_COLUMN, base=0
-        ),
-        KalmaFormat("kalma", "", "KaLMA's CSV, in the order of queries", advice=BY_COLUMN),
-        RageToolkitFormat(
-            "rage-toolkit", "", "rage_toolkit's response_info CSV", advice=BY_COLUMN
-        ),
-    ),
-)  # fmt: skip
+    (JSON_LINES, ALCE, ATTRIBUTED_IR, ATTRIEVAL, KALMA, RAGE_TOOLKIT),
+)
 
 
 START = 1 << 16
@@ -330,7 +328,7 @@ _SCORES = re.compile(rb'\s*\{\s*"scores_version"\s*:')
 """Start of a score file, which no submission has."""
 
 
-def detect(path: Path) -> str:
+def detect(path: Path) -> Format:
     """Detect the format of a prediction file or folder by its name and first bytes.
 
     Raises:
@@ -340,12 +338,12 @@ def detect(path: Path) -> str:
     start = read_format_start(path)
     if path.is_dir():
         refuse_foreign(path, start)
-        return "attrieval"
+        return ATTRIEVAL
     if _is_csv(path, start):
         _, header = next(read_csv(path), (1, {}))
         if "Answer" in header:
-            return "kalma"
-        return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
+            return KALMA
+        return RAGE_TOOLKIT if "answer_citations" in header else ATTRIBUTED_IR
     first, (line, *others) = start.lstrip()[:1], start.split(b"\n", 2)
     if _SCORES.match(start):
         raise InputError(
@@ -357,14 +355,14 @@ def detect(path: Path) -> str:
         line = others[0]
     is_named = b'"query_id"' in line
     if is_named and OUTPUT.search(line) and b'"article"' not in line and _has_our_names(line):
-        return OURS  # the usual file, for which no plugin is loaded
+        return JSON_LINES  # the usual file, for which no plugin is loaded
     for form in sorted(FORMATS.all().values(), key=lambda form: form.rank):
         if form.looks_like(path, start):
-            return form.name
+            return form
     refuse_foreign(path, start)
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and not is_named):
-        return "alce"
-    return OURS
+        return ALCE
+    return JSON_LINES
 
 
 def read_format_start(path: Path) -> bytes:
@@ -428,7 +426,7 @@ def named_hashes(path: Path) -> set[str]:
     """
     from citeforge.evaluator.submissions.origin import HASH
 
-    form = format_of_file(path, detect(path))
+    form = detect(path)
     of_header = form.origin(path).header.get(HASH)
     named = [of_header, *chain.from_iterable(hashes for _, hashes in form.claims(path))]
     return {str(value) for value in named if value is not None}

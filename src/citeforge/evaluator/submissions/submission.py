@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.engines.files import digest, digest_path
-from citeforge.engines.line_size import largest_line, size_error
+from citeforge.engines.jsonlines import largest_line, size_error
 from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, FULL, OWN, Benchmark, LineIndex
 from citeforge.evaluator.submissions.finding import Finding
@@ -89,8 +89,9 @@ class Submission:
         self._on_error, self._is_raw = on_error, is_raw
         self._echoes = EchoFinder(benchmark)
         self.unwrapper = Unwrapper(self._echoes)
-        self.form = detect(path) if file_format == "auto" else file_format
-        self.format = format_of_file(path, self.form)
+        is_auto = file_format == "auto"
+        self.format = detect(path) if is_auto else format_of_file(path, file_format)
+        self.form = self.format.name if is_auto else file_format
         self._looked_at: Lines | None = None
         self._origin = Origin()
         self._sets: list[str] = []
