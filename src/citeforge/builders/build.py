@@ -137,7 +137,7 @@ class Workspace:
         return self.root / name
 
     def read_finished(self, name: str, key: Any) -> dict[str, Any] | None:
-        """Read a build stage's stored results; None if unfinished, damaged or of other inputs.
+        """Read a build stage's stored results; None if unfinished, damaged or of another ``key``.
 
         Args:
             name: name of the stage, such as ``corpus``.

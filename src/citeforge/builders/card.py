@@ -95,16 +95,16 @@ def render_card(
     splits: dict[str, list[str]],
     stats: dict[str, object],
     sidecar: SidecarFiles | None = None,
-    fields: Mapping[str, str] | None = None,
+    query_fields: Mapping[str, str] | None = None,
 ) -> str:
-    """Write the text of a package's card, ``README.md``.
+    """Write a package's card (``README.md``), with its audit and scores (``sidecar``), if any.
 
     Args:
         manifest: provenance, without the hashes of stats and card.
         splits: config to splits that were written.
         stats: content of ``stats.json``.
         sidecar: audit, reference scores and hand-written text.
-        fields: fields of the queries, with descriptions of their values.
+        query_fields: fields of the queries, with descriptions of their values.
     """
     sidecar, kind = sidecar or SidecarFiles(), kind_of(manifest)
     header = _make_header(manifest, kind, splits, stats, sidecar)
@@ -127,7 +127,7 @@ def render_card(
             for name, context in manifest.contexts.items()
         ],
         statistics=rows,
-        fields=list((fields or {}).items()),
+        fields=list((query_fields or {}).items()),
         counts=[(describe_count(k), format_statistic(n)) for k, n in manifest.counts.items()],
         audit=audit,
         form=sidecar.form,
@@ -263,7 +263,7 @@ def _with_bars(value: object) -> str:
 
 
 def _list_flaws(audit: Audit) -> list[tuple[str, int]]:
-    """List (kind of flaw, count) of an audit; ("nothing", 0) if there are none."""
+    """List (kind of flaw, count) of an audit; ``[("nothing", 0)]`` if there are none."""
     rows = [(kind, len(flaws)) for kind, flaws in audit.flaws.items()]
     rows += [(f"personal data: {k} (passages)", n) for k, n in audit.personal_data.items()]
     return rows or [("nothing", 0)]

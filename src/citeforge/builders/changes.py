@@ -32,7 +32,7 @@ def find_recipe(manifest: Manifest) -> Recipe | None:
 
 
 def open_earlier(recipe: Recipe, folder: Path | None) -> Package | None:
-    """Open the earlier package of which a build keeps parts; None without a folder.
+    """Open the package whose unchanged queries a build takes over; None without a folder.
 
     Args:
         recipe: of the build.
@@ -75,8 +75,8 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
         old = earlier.models.get(role)
         mine = None if old is None else {k: v for k, v in old.items() if k in model}
         differences += list_differences(role, mine, json.loads(json.dumps(model)))
-    has_other_source = any(text.startswith("source: ") for text in differences)
-    differences += _source_differences(earlier, draft, has_other_source)
+    source_option_changed = any(text.startswith("source: ") for text in differences)
+    differences += _source_differences(earlier, draft, source_option_changed)
     return differences
 
 
@@ -94,7 +94,7 @@ def option_differences(old: Manifest, draft: Manifest) -> list[str]:
 
 
 def _options(manifest: Manifest) -> dict[str, Any]:
-    """Get the recipe in a manifest's ``config``; all of ``config`` if the kind is unknown."""
+    """Get the recipe's options from a manifest; all of ``config`` if the kind is unknown."""
     recipe = find_recipe(manifest)
     return manifest.config if recipe is None else recipe.recorded()
 
@@ -108,21 +108,21 @@ def _source_facts(manifest: Manifest) -> dict[str, Any]:
 
 
 def _source_differences(
-    earlier: Manifest, draft: Manifest, has_other_source: bool
+    earlier: Manifest, draft: Manifest, source_option_changed: bool
 ) -> Iterator[str]:
-    """Yield ``field: old → new`` of the sources; those with other names are paired in their order.
+    """Yield ``field: old → new`` of changed sources; renamed sources are paired in order.
 
     Args:
         earlier: manifest of the earlier build.
         draft: manifest of the new one.
-        has_other_source: whether a difference of the options says that the source is another one.
+        source_option_changed: whether the builds differ in the option that names the source.
     """
     old, new = _source_facts(earlier), _source_facts(draft)
     for spec in [spec for spec in old if spec in new]:
         yield from list_differences(f"sources.{spec}", old[spec], new[spec])
     renamed = zip_longest((s for s in old if s not in new), (s for s in new if s not in old))
     for one, other in renamed:
-        if not has_other_source or one is None or other is None:
+        if not source_option_changed or one is None or other is None:
             yield f"sources: {_value_text(one)} → {_value_text(other)}"
         if one is not None and other is not None:
             yield from list_differences(f"sources.{other}", old[one], new[other])
@@ -168,7 +168,7 @@ def require_same_recipe(old: Manifest, draft: Manifest, out: Path) -> None:
     _refuse_other_recipe("a finished package", recipe_differences(old, draft), out, "another --out")
 
 
-def require_same_options(unfinished: Manifest, draft: Manifest, partial: Path) -> None:
+def require_same_options(unfinished: Manifest, draft: Manifest, folder: Path) -> None:
     """Raise an error if an unfinished build was begun with other recipe options.
 
     A changed source, model or library is no other recipe: the stages notice it by their keys.
@@ -176,19 +176,17 @@ def require_same_options(unfinished: Manifest, draft: Manifest, partial: Path) -
     Args:
         unfinished: manifest that the unfinished build drafted.
         draft: manifest of this build, before its tables are made.
-        partial: working folder of both.
+        folder: working folder of both.
 
     Raises:
         InputError: names what differs.
     """
     advice = "the options it began with, another --out"
-    _refuse_other_recipe(
-        "a half-done build", option_differences(unfinished, draft), partial, advice
-    )
+    _refuse_other_recipe("a half-done build", option_differences(unfinished, draft), folder, advice)
 
 
 def _refuse_other_recipe(
-    description: str, differences: Sequence[str], path: Path, allowed: str
+    description: str, differences: Sequence[str], path: Path, advice: str
 ) -> None:
     """Raise an error that lists the differences between two recipes, if there are any.
 
@@ -196,7 +194,7 @@ def _refuse_other_recipe(
         description: noun for what is there, such as ``a finished package``.
         differences: ``field: old → new`` of each.
         path: folder of the package.
-        allowed: what the user can do.
+        advice: what the user can do.
     """
     if differences:
         listed = "; ".join(differences[:_MOST_LISTED])
@@ -205,7 +203,7 @@ def _refuse_other_recipe(
         raise InputError(
             f"is {description} of another recipe ({listed}{ending})",
             path=path,
-            allowed=f"{allowed}, or --overwrite",
+            allowed=f"{advice}, or --overwrite",
             code="recipe-changed",
         )
 

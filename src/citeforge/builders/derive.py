@@ -46,7 +46,7 @@ class Base(Package):
             )
 
     def shown_passages(self, name: str) -> dict[str, Docs]:
-        """Read a context set: map each query to its passages in order.
+        """Read a context set by its name: map each query to its passages in order.
 
         Raises:
             UnknownValueError: no such context set.
@@ -97,23 +97,23 @@ class Base(Package):
         writer: PackageWriter,
         queries: Iterable[str],
         mappings: Mapping[str, pa.Table],
-        ids: Iterable[str],
-        extra: pa.Table | None = None,
+        shown_ids: Iterable[str],
+        extra_passages: pa.Table | None = None,
     ) -> None:
-        """Write the corpus, judgements and gold of a benchmark derived from this package.
+        """Write corpus, judgements (``mappings``), gold of a benchmark derived from this package.
 
         Args:
             writer: writer of its package.
             queries: its queries.
             mappings: its judgements by label, schema MAPPING.
-            ids: passages that its contexts show.
-            extra: passages that this benchmark lacks, schema CORPUS.
+            shown_ids: passages that its contexts show.
+            extra_passages: passages that this benchmark lacks, schema CORPUS.
         """
-        passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()} | {*ids}
-        if extra is not None:
-            passages.difference_update(extra["_id"].to_pylist())
+        passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()} | {*shown_ids}
+        if extra_passages is not None:
+            passages.difference_update(extra_passages["_id"].to_pylist())
         writer.add_shards(
-            "corpus", "corpus", copy_corpus(writer.folder, self.corpus, passages, extra)
+            "corpus", "corpus", copy_corpus(writer.folder, self.corpus, passages, extra_passages)
         )
         for label, table in mappings.items():
             writer.add("mapping", label, table)

@@ -334,7 +334,7 @@ def _sign_test(hits: _Counts, baseline_hits: _Counts) -> float:
 def _test_all(
     hits_by_test: _Hits, baseline_hits: Mapping[str, _Counts], n_tests: int
 ) -> dict[_Key, float]:
-    """Map (feature, classifier) to the Holm-corrected p-value of its gain over words alone.
+    """Map (feature, classifier) to the Holm-corrected p-value of its hits against words alone.
 
     Args:
         hits_by_test: (feature, attacker) to the relevant passages found, by query.

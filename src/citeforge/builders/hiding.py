@@ -38,7 +38,7 @@ NewPositions = dict[str, dict[int, int]]
 
 
 def read_or_make_secret(folder: Path, source: Path | None) -> bytes:
-    """Read or make the secret key of a build with hidden labels, and keep it in the build's folder.
+    """Read the secret key of hidden labels from ``source`` or the folder, or make one; store it.
 
     Args:
         folder: staging folder of the build.

@@ -35,7 +35,7 @@ def licence_words(licence: str | None) -> str:
 
 
 def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
-    """List (source without folders, licence or None) of all sources of a benchmark."""
+    """List (``KIND:PATH`` without folders, licence or None) of each source of a benchmark."""
     return list(dict.fromkeys((s.public_spec, s.licence) for s in manifest.sources))
 
 
@@ -53,7 +53,7 @@ def most_restrictive(manifest: Manifest) -> str | None:
 
 
 def with_licence(manifest: Manifest, licence: str) -> Manifest:
-    """Set the licence of a benchmark, and of sources that state none (except an extra corpus)."""
+    """Copy a manifest with a licence, also for sources without one (except the extra corpus)."""
     extra = manifest.config.get("extra_corpus")
     sources = [
         s.model_copy(update={"licence": licence}) if s.licence is None and s.spec != extra else s

@@ -201,7 +201,7 @@ class PackageWriter:
     def finish(
         self, manifest: Manifest, stats: dict[str, object], further: Mapping[str, str] | None = None
     ) -> Manifest:
-        """Write a package's statistics, card and, last, manifest; return the manifest.
+        """Write a package's statistics, further files, card and, last, manifest; return this.
 
         Args:
             manifest: all but the fields that depend on the files.
@@ -231,7 +231,7 @@ def write_corpus(
     source: Source,
     stage: str = "reading the corpus",
 ) -> dict[str, str]:
-    """Write batches of passages (at least one) as a corpus; return file names with sha256.
+    """Write passages of a source (at least one) as a corpus; return file names with sha256.
 
     Args:
         folder: folder for the tables.
@@ -281,7 +281,7 @@ def copy_corpus(
     extra: pa.Table | None = None,
     change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> dict[str, str]:
-    """Copy all or given passages from another package's corpus; return files with sha256.
+    """Copy a corpus (all or ``only`` some passages, changed), then ``extra``: names and sha256.
 
     Args:
         folder: folder of the package.
@@ -345,7 +345,7 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
 def render_again(
     folder: Path, manifest: Manifest, stats: dict[str, object], new_texts: Mapping[str, str]
 ) -> tuple[Manifest, dict[str, str]]:
-    """Make (new manifest, file name to text of statistics, card, manifest); write nothing.
+    """Render statistics, card and manifest anew: (manifest, file name to text); write nothing.
 
     Args:
         folder: package.

@@ -86,7 +86,7 @@ def load_template(name: str) -> Template:
 
 
 def render_template(template: Template, allowed: str, **values: Any) -> str:
-    """Fill in a prompt template; raise an error that names the line at which it failed.
+    """Fill in a prompt template; errors name the line that failed and the ``allowed`` values.
 
     Args:
         template: result of :func:`load_template`.
@@ -140,7 +140,7 @@ def contexts_for(package: Package, context: str | None) -> list[str]:
 def prompt_lines(
     package: Package, contexts: Sequence[str], template: str | None = None, show: str | None = None
 ) -> Iterator[str]:
-    """Yield one JSON line per query with its prompt (``citeforge export prompts``).
+    """Yield a JSON line per query with its prompt; ``show``: texts in place of passages.
 
     Args:
         package: the benchmark.
@@ -190,7 +190,7 @@ def write_stub(package: Package, contexts: Sequence[str], path: Path) -> None:
 def render_prompts(
     package: Package, context: str, template: Template, show: str | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Yield (query id, prompt) for every query of a context set.
+    """Yield (query id, prompt) of a context set; ``show``: texts in place of passages.
 
     Args:
         package: the benchmark.

@@ -106,14 +106,14 @@ def _read_rows(table: Path) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def refuse(uses: Sequence[str]) -> None:
-    """Raise an error that lists files, models and endpoints a recipe uses without consent.
+def refuse_untrusted(resources: Sequence[str]) -> None:
+    """Raise an error that lists files, models and endpoints that an untrusted recipe uses.
 
     Raises:
         UsageError: always; lists what is used.
     """
     raise UsageError(
-        f"this recipe uses {'; '.join(uses)}; pass --trust (Python: trust=True) to allow it",
+        f"this recipe uses {'; '.join(resources)}; pass --trust (Python: trust=True) to allow it",
         code="untrusted",
     )
 
@@ -145,9 +145,9 @@ def list_resources(recipe: Recipe, except_for: Collection[str] = ()) -> list[str
 
 
 def rebuild(
-    folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse
+    folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse_untrusted
 ) -> Rebuilt:
-    """Build a package again by the recipe in its manifest, and compare the tables.
+    """Build a package again by its recipe, if ``confirm`` allows its inputs; compare the tables.
 
     Args:
         folder: package; of its files only the manifest is read, and the secret where it has one.
@@ -170,7 +170,7 @@ def update(
     folder: Path,
     run: RunOptions,
     inputs: Sequence[str] = (),
-    confirm: Confirm = refuse,
+    confirm: Confirm = refuse_untrusted,
     update_options: UpdateOptions = UpdateOptions(),
 ) -> Manifest:
     """Build a package for inputs that changed, by its recipe; keep the queries that did not change.
@@ -191,7 +191,7 @@ def update(
 
 
 def plan_rebuild(
-    folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse,
+    folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse_untrusted,
     update_options: UpdateOptions | None = None,
 ) -> RunPlan:  # fmt: skip
     """Count the model calls of a rebuild or update, and their cost, without making any.
@@ -305,7 +305,7 @@ def _replace_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
 
 
 def _find_profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
-    """Find judge profiles beside the old package if their paths are gone: field to value.
+    """Map fields to judge profiles found beside the package, where their recorded path is gone.
 
     Returns:
         Field of the recipe to its value with the new path.

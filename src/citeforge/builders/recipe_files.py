@@ -89,12 +89,12 @@ def _field_line(node: yaml.Node | None, json_path: Sequence[str | int]) -> int |
     return None if node is None else line_of_path(node, json_path) or node.start_mark.line + 1
 
 
-def recipe_text(recipe: Recipe | type[Recipe], fill_names: Callable[[str], str]) -> str:
+def recipe_text(recipe: Recipe | type[Recipe], fill_placeholders: Callable[[str], str]) -> str:
     """Write a recipe as YAML with a comment for every field.
 
     Args:
         recipe: with its values, or the class alone: defaults, and nothing where a value is needed.
-        fill_names: replaces ``{judges}`` and its like in the help of a field.
+        fill_placeholders: replaces ``{judges}`` and its like in the help of a field.
     """
     record, values = (recipe, None) if isinstance(recipe, type) else (type(recipe), recipe)
     title = (record.__doc__ or "").strip().splitlines()[0]
@@ -107,7 +107,7 @@ def recipe_text(recipe: Recipe | type[Recipe], fill_names: Callable[[str], str])
         inside = flag.field_path[:-1]
         margin = "  " * len(inside)
         lines += [] if inside else [""]
-        lines.append(f"{margin}# {fill_names(_field_comment(flag))}")
+        lines.append(f"{margin}# {fill_placeholders(_field_comment(flag))}")
         lines.append(f"{margin}{flag.field_path[-1]}: {_scalar(_value(flag, values))}".rstrip(" "))
     return "\n".join(lines) + "\n"
 

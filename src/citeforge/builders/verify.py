@@ -269,16 +269,16 @@ def wrong_cells(package: Package) -> Problems:
                 break
 
 
-def _first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> str | None:
+def _first_duplicate(ids: Iterable[str], suspect_hashes: frozenset[int]) -> str | None:
     """Find the first id that occurs twice among ids with suspect hashes; None without one.
 
     Args:
         ids: all ids again, in the same order.
-        suspects: result of ``DuplicateFinder.suspects``.
+        suspect_hashes: result of ``DuplicateFinder.suspects``.
     """
     seen: set[str] = set()
     for name in ids:
-        if hash(name) in suspects:
+        if hash(name) in suspect_hashes:
             if name in seen:
                 return name
             seen.add(name)

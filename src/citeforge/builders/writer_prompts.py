@@ -24,19 +24,19 @@ class WriterPrompt:
         sha256: hash of its text, for manifests.
     """
 
-    def __init__(self, name: str, folder: Path = _FOLDER, source: str | None = None) -> None:
-        """Compile a prompt template from its file in a folder or from a given text.
+    def __init__(self, name: str, folder: Path = _FOLDER, text: str | None = None) -> None:
+        """Compile a prompt template from ``text`` or, without one, from its file in a folder.
 
         Args:
             name: name of the task, perhaps below folders.
             folder: has the file ``NAME.j2``.
-            source: text of the template; None for that of the file.
+            text: text of the template; None for that of the file.
         """
-        self._is_own = source is not None
-        if source is None:
-            source = (folder / f"{name}.j2").read_text(encoding="utf-8")
-        self.task, self.sha256 = Path(name).name, digest(source)
-        self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
+        self._is_own = text is not None
+        if text is None:
+            text = (folder / f"{name}.j2").read_text(encoding="utf-8")
+        self.task, self.sha256 = Path(name).name, digest(text)
+        self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(text)
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Fill in the prompt template with values; user texts can be put in quotes.
@@ -62,7 +62,7 @@ class WriterPrompt:
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0,
         usual_reply: str = "",
     ) -> Request:  # fmt: skip
-        """Make an LLM request from the prompt template filled in with values.
+        """Make an LLM request from the filled-in prompt; ``usual_reply`` is for cost estimates.
 
         Args:
             values: values for the expressions of the template, by name.

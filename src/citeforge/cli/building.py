@@ -45,12 +45,12 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
 
     def confirm(resources: Sequence[str]) -> None:
         """Print a recipe's files, models and endpoints; raise an error unless the user consents."""
-        from citeforge.builders.rebuild import refuse
+        from citeforge.builders.rebuild import refuse_untrusted
 
         click.echo("\n  ".join(["the recipe uses", *resources]), err=True)
         if trust or (sys.stdin.isatty() and click.confirm("Use all of these?", err=True)):
             return
-        refuse(resources)
+        refuse_untrusted(resources)
 
     return confirm
 

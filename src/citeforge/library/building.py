@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from citeforge.builders.build import check_options
-from citeforge.builders.rebuild import Confirm, Rebuilt, UpdateOptions, refuse
+from citeforge.builders.rebuild import Confirm, Rebuilt, UpdateOptions, refuse_untrusted
 from citeforge.builders.rebuild import rebuild as make_again
 from citeforge.builders.rebuild import update as update_package
 from citeforge.builders.recipe_files import read_recipe
@@ -79,7 +79,7 @@ def rebuild(
         UsageError: the manifest names files, models or endpoints, and ``trust`` is not given.
     """
     assignments = [f"{field}={value}" for field, value in (inputs or {}).items()]
-    confirm: Confirm = (lambda uses: None) if trust else refuse
+    confirm: Confirm = (lambda uses: None) if trust else refuse_untrusted
     folder = benchmark.folder if isinstance(benchmark, Package) else Path(benchmark)
     return make_again(folder, _with_output(run, out, overwrite, False), assignments, confirm)
 
@@ -118,7 +118,7 @@ def update(
             models or endpoints, and ``trust`` is not given.
     """
     assignments = [f"{field}={value}" for field, value in (inputs or {}).items()]
-    confirm: Confirm = (lambda uses: None) if trust else refuse
+    confirm: Confirm = (lambda uses: None) if trust else refuse_untrusted
     folder = benchmark.folder if isinstance(benchmark, Package) else Path(benchmark)
     update_options = UpdateOptions(skip_dangling, allow_no_relevant)
     options = _with_output(run, out, overwrite, resume)

@@ -47,7 +47,7 @@ class LabelSet(FrozenRecord):
 
     @model_validator(mode="after")
     def _check_labels(self) -> "LabelSet":
-        """Raise an error if labels are empty, multi-line or shared, or the phrase has none."""
+        """Raise an error for empty, multi-line or shared labels, or a phrase without {label}."""
         for side in (self.first, self.second):
             if any(not label.strip() or "\n" in label for label in side):
                 raise ValueError("a label is empty or has several lines")
@@ -141,7 +141,7 @@ class Design(FrozenRecord):
 def make_cells(
     origins: tuple[tuple[Origin, Origin], ...], label_sets: tuple[LabelSet, ...]
 ) -> list[Cell]:
-    """Make all experimental conditions: each pair of authors without and with author labels.
+    """Make all experimental conditions: each pair of ``origins`` without and with author labels.
 
     Origins that differ get informed and counterfactual labels; equal ones all four pairs of labels
     (section 3.1 and "Mixed RAG mode").

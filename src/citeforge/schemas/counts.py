@@ -417,7 +417,7 @@ def describe_count(key: str) -> str:
 
 
 def describe_entry(key: str) -> str:
-    """Describe a key inside a statistic in English if a count has that name; else return it."""
+    """Describe a key of a statistic's dictionary in English if it is a count's; else return it."""
     return describe_count(key) if count_name(key) in COUNTS else key
 
 

@@ -158,10 +158,10 @@ _SUBJECT = re.compile(r"^(?:Input|String|Value|List|Tuple|Dictionary) (?=should 
 """Subject of pydantic's messages, which names no field."""
 
 
-def field_message(kind: str, message: str) -> str:
+def field_message(error_type: str, message: str) -> str:
     """Say what is wrong with a field that pydantic refuses, by the type and text of its error."""
     text = message.removeprefix("Value error, ")
-    return _PLAIN.get(kind, _SUBJECT.sub("", text))
+    return _PLAIN.get(error_type, _SUBJECT.sub("", text))
 
 
 _OPTION = re.compile(r"--[a-z][a-z-]*")

@@ -104,7 +104,7 @@ class JudgeProfile(FrozenRecord):
 
     @model_validator(mode="after")
     def _refuse_misfits(self) -> Self:
-        """Raise an error if prompt, verdicts or other fields do not fit the architecture."""
+        """Raise an error if prompt, verdicts or other fields do not fit the model type."""
         self._refuse_overlapping_verdicts()
         chat = self.architecture in ("causal", "json-llm")
         if chat != bool(self.messages):

@@ -138,9 +138,9 @@ class Graph:
 TEXT = pa.string()
 
 
-def required(kind: pa.DataType, *names: str) -> list[pa.Field]:
+def required_fields(data_type: pa.DataType, *names: str) -> list[pa.Field]:
     """Make non-nullable Arrow schema fields of one type, one per name."""
-    return [pa.field(name, kind, nullable=False) for name in names]
+    return [pa.field(name, data_type, nullable=False) for name in names]
 
 
 TRIPLE = pa.struct([(field.name, TEXT) for field in fields(Triple)])
@@ -148,25 +148,25 @@ _TRIPLES = pa.list_(TRIPLE)
 _SCORES = ("score", "specificity", "coherence", "perplexity")
 _CANDIDATE = pa.struct([("triple", TRIPLE), *((name, pa.float64()) for name in _SCORES)])
 
-KG_CONTEXTS = pa.schema([*required(TEXT, "query_id"), *required(_TRIPLES, "triples")])
+KG_CONTEXTS = pa.schema([*required_fields(TEXT, "query_id"), *required_fields(_TRIPLES, "triples")])
 KG_GOLD = pa.schema(
     [
-        *required(TEXT, "query_id"),
+        *required_fields(TEXT, "query_id"),
         *TRIPLE,
-        *required(pa.int32(), "round"),
-        *required(_TRIPLES, "equivalents"),  # other shown triples that state the same fact
+        *required_fields(pa.int32(), "round"),
+        *required_fields(_TRIPLES, "equivalents"),  # other shown triples that state the same fact
     ]
 )
-KG_ABSENT = pa.schema([*required(TEXT, "query_id"), *TRIPLE, *required(TEXT, "why")])
+KG_ABSENT = pa.schema([*required_fields(TEXT, "query_id"), *TRIPLE, *required_fields(TEXT, "why")])
 """``why`` is ``gold`` or ``inverse``."""
 KG_EVOLUTION = pa.schema(
     [
-        *required(TEXT, "query_id"),
-        *required(pa.int32(), "round"),
-        *required(TEXT, "paragraph"),  # with markers
-        *required(_TRIPLES, "triples"),  # what the round added
-        *required(pa.list_(_CANDIDATE), "candidates"),  # best first
-        *required(pa.list_(TEXT), "refused"),  # sentences that failed a check
+        *required_fields(TEXT, "query_id"),
+        *required_fields(pa.int32(), "round"),
+        *required_fields(TEXT, "paragraph"),  # with markers
+        *required_fields(_TRIPLES, "triples"),  # what the round added
+        *required_fields(pa.list_(_CANDIDATE), "candidates"),  # best first
+        *required_fields(pa.list_(TEXT), "refused"),  # sentences that failed a check
     ]
 )
 

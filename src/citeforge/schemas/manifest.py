@@ -180,7 +180,7 @@ class Manifest(MaybeOfPlugin):
 
     @property
     def answer_hash(self) -> str:
-        """Benchmark hash that submissions name; the full benchmark's if this is its public half."""
+        """Hash that submissions name: this benchmark's, or of a public half the full one's."""
         return str(self.config.get("joined_hash") or self.benchmark_hash)
 
     @property

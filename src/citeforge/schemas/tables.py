@@ -14,7 +14,7 @@ from citeforge.schemas.kg import (
     KG_EVOLUTION,
     KG_GOLD,
     TEXT,
-    required,
+    required_fields,
 )
 
 SCHEMA_VERSION = 1
@@ -27,13 +27,13 @@ def is_split_name(name: str) -> bool:
     return name != "all" and _SPLIT_NAME.fullmatch(name) is not None
 
 
-CORPUS = pa.schema([*required(TEXT, "_id", "title", "text"), ("metadata", TEXT)])
-QUERIES = pa.schema([*required(TEXT, "_id", "text"), ("metadata", TEXT)])
+CORPUS = pa.schema([*required_fields(TEXT, "_id", "title", "text"), ("metadata", TEXT)])
+QUERIES = pa.schema([*required_fields(TEXT, "_id", "text"), ("metadata", TEXT)])
 """``metadata`` is a JSON document, verbatim."""
 
 MAPPING = pa.schema(
     [
-        *required(TEXT, "query-id", "corpus-id"),
+        *required_fields(TEXT, "query-id", "corpus-id"),
         ("short_answers", TEXT),  # a JSON list of strings
         ("score", pa.float64()),  # relevant: the judgement; of a run: its score
         ("rank", pa.int32()),  # 1-based, of a run only
@@ -43,22 +43,22 @@ MAPPING = pa.schema(
 COSINES = pa.schema(
     [
         # How near a mined passage is, as far as it had to be known; not part of the hash.
-        *required(TEXT, "query-id", "corpus-id"),
-        *required(pa.float64(), "cosine"),
-        *required(pa.int32(), "rank"),  # 1-based among the candidates
+        *required_fields(TEXT, "query-id", "corpus-id"),
+        *required_fields(pa.float64(), "cosine"),
+        *required_fields(pa.int32(), "rank"),  # 1-based among the candidates
     ]
 )
 
 _DOC = pa.struct([("corpus-id", TEXT), ("label", TEXT)])
-CONTEXTS = pa.schema([*required(TEXT, "query_id"), *required(pa.list_(_DOC), "docs")])
+CONTEXTS = pa.schema([*required_fields(TEXT, "query_id"), *required_fields(pa.list_(_DOC), "docs")])
 
 _LABELS = [("informative", pa.int8()), ("attributable", pa.int8())]
 _CITATIONS = ("citations", pa.list_(TEXT))  # passage ids
 _SENTENCE = pa.struct([("text", TEXT), ("index", pa.int32()), *_LABELS, _CITATIONS])
 GOLD = pa.schema(
     [
-        *required(TEXT, "query_id", "kind"),
-        *required(pa.int32(), "position"),  # 0-based among the query's rows
+        *required_fields(TEXT, "query_id", "kind"),
+        *required_fields(pa.int32(), "position"),  # 0-based among the query's rows
         ("text", TEXT),
         ("aliases", pa.list_(TEXT)),
         ("answer_type", TEXT),
@@ -72,31 +72,33 @@ GOLD = pa.schema(
 TWINS = pa.schema(
     [
         # The human passage, its twin, and the model that wrote it.
-        *required(TEXT, "_id", "twin_id", "author", "prompt_sha256"),
-        *required(pa.int32(), "attempts"),
-        *required(pa.float64(), "temperature"),  # of the attempt that was kept
-        *required(pa.bool_(), "accepted"),
-        *required(pa.list_(TEXT), "failed", "notes"),  # names of failed checks, one note each
+        *required_fields(TEXT, "_id", "twin_id", "author", "prompt_sha256"),
+        *required_fields(pa.int32(), "attempts"),
+        *required_fields(pa.float64(), "temperature"),  # of the attempt that was kept
+        *required_fields(pa.bool_(), "accepted"),
+        *required_fields(pa.list_(TEXT), "failed", "notes"),  # failed checks, a note on each
         # Words of twin / of human text; 0 to 1, 1 for a copy; share of twin trigrams.
-        *required(pa.float64(), "length_ratio", "edit_similarity", "ngram_overlap"),
+        *required_fields(pa.float64(), "length_ratio", "edit_similarity", "ngram_overlap"),
     ]
 )
 
-AUTHORS = pa.schema([*required(TEXT, "query_id"), *required(pa.list_(TEXT), "labels")])
+AUTHORS = pa.schema(
+    [*required_fields(TEXT, "query_id"), *required_fields(pa.list_(TEXT), "labels")]
+)
 """One label a passage, in order."""
 
 CANDIDATES = pa.schema(
     [
-        *required(TEXT, "query_id", "corpus-id"),
-        *required(pa.int32(), "rank"),  # from 1
-        *required(pa.float64(), "score"),  # the retriever's own
+        *required_fields(TEXT, "query_id", "corpus-id"),
+        *required_fields(pa.int32(), "rank"),  # from 1
+        *required_fields(pa.float64(), "score"),  # the retriever's own
     ]
 )
 
 CONDENSED = pa.schema(
     [
-        *required(TEXT, "query_id", "corpus-id", "text"),  # what the passage says to the query
-        *required(pa.bool_(), "irrelevant"),  # the writer found nothing
+        *required_fields(TEXT, "query_id", "corpus-id", "text"),  # what answers the query
+        *required_fields(pa.bool_(), "irrelevant"),  # the writer found nothing
     ]
 )
 

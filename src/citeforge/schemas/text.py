@@ -67,7 +67,7 @@ def answers_question(question: str) -> str:
     return f"This text answers the question: {question}"
 
 
-def match_form(text: str, *, underscores: bool = False) -> str:
+def match_form(text: str, *, keep_underscores: bool = False) -> str:
     """Normalise a text for exact match: lower case, no punctuation, single spaces.
 
     Lower case; what is neither a word character nor white space is dropped, in every script; white
@@ -75,9 +75,9 @@ def match_form(text: str, *, underscores: bool = False) -> str:
 
     Args:
         text: an output or an answer.
-        underscores: keep ``_``, which regular expressions count among word characters.
+        keep_underscores: keep ``_``, which regular expressions count among word characters.
     """
-    return " ".join((_NO_WORD if underscores else _NO_LETTER).sub("", text.lower()).split())
+    return " ".join((_NO_WORD if keep_underscores else _NO_LETTER).sub("", text.lower()).split())
 
 
 def normalise_em(text: str) -> str:
@@ -88,25 +88,25 @@ def normalise_em(text: str) -> str:
     return " ".join(text.lower().translate(_PUNCTUATION).split())
 
 
-def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
-    """Replace spans of a text by other texts.
+def splice(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
+    """Replace spans of a text; ``replacements`` are (start, end, new text), in order.
 
     Args:
         text: any text.
-        changes: (start, end, new text), in order; spans do not overlap.
+        replacements: (start, end, new text), in order; spans do not overlap.
     """
     pieces, at = [], 0
-    for start, end, new in changes:
+    for start, end, new in replacements:
         pieces += [text[at:start], new]
         at = end
     return "".join([*pieces, text[at:]])
 
 
 def printable(text: str) -> str:
-    """Quote a text up to 200 characters; control, bidi and zero-width ones become escapes."""
+    """Quote a text, cut to 200 characters; control, bidi and zero-width ones become escapes."""
     return repr(text if len(text) <= _LONGEST_QUOTATION else f"{text[:_LONGEST_QUOTATION]}…")
 
 
 def choose_digits(noise: float | None, scale: int) -> int:
-    """Choose a value's decimals: 2 without noise, else 0; 1 for counts (``scale`` 1)."""
+    """Choose a score's decimals: 2; with ``noise`` (hidden gold) 0, or 1 for counts (scale 1)."""
     return 2 if noise is None else 1 if scale == 1 else 0

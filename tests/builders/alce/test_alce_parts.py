@@ -21,9 +21,9 @@ from citeforge.builders.alce.coverage import (
 )
 from citeforge.builders.alce.questions import (
     cut_into_pieces,
+    name_retrievers,
     passage_chunks,
     piece_id,
-    split_names,
     whole_id,
 )
 from citeforge.builders.alce.writing import (
@@ -250,7 +250,9 @@ def test_irrelevant_replies(reply: str, expected: bool) -> None:
 
 
 def test_splits_are_words() -> None:
-    names = split_names(["bm25", "run:runs/my-run.v2.txt", "run:other/my-run.gz", "bm25", "dense"])
+    names = name_retrievers(
+        ["bm25", "run:runs/my-run.v2.txt", "run:other/my-run.gz", "bm25", "dense"]
+    )
     assert names == {
         "bm25": "bm25",
         "run_my_run": "run:runs/my-run.v2.txt",

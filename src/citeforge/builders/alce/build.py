@@ -22,12 +22,12 @@ from citeforge.builders.alce.questions import (
     DOCUMENTS,
     QuestionSet,
     add_gold_rows,
+    name_retrievers,
     open_questions,
     passage_chunks,
     rank_documents,
     read_question_set,
     retrieve_all,
-    split_names,
     whole_id,
 )
 from citeforge.builders.alce.writing import condense, sub_claims
@@ -83,7 +83,7 @@ class _Findings:
     coverages: list[Coverage]
 
     @property
-    def list_queries(self) -> frozenset[str]:
+    def queries_with_lists(self) -> frozenset[str]:
         """Ids of the queries whose gold is a list of answers (as in QAMPARI)."""
         return frozenset(query for query, gold in self.gold.items() if gold.answer_lists)
 
@@ -200,7 +200,7 @@ def _recorded_config(recipe: AlceRecipe, models: Models) -> dict[str, Any]:
         models: role (``writer``, ``entailment judge``) to the identity of the model.
     """
     writing, retrievers = recipe.writing, recipe.retrieving.retrievers
-    splits = {DOCUMENTS: ""} if recipe.corpus is None else split_names(retrievers)
+    splits = {DOCUMENTS: ""} if recipe.corpus is None else name_retrievers(retrievers)
     facts: dict[str, Any] = {"candidates": list(splits)}
     tasks = [*(["subclaims"] if writing.sub_claims else []), *writing.condense]
     if tasks:
@@ -247,7 +247,7 @@ def _find_gold(
     judge: JudgeSession | None,
     counts: Counter[str],
 ) -> _Findings:
-    """Find which of a query's gold answers and claims each passage retrieved for it contains.
+    """Find the gold answers and claims of its query that each retrieved passage contains.
 
     Args:
         recipe: recipe of the build.
@@ -295,7 +295,7 @@ def _recall_stats(recipe: AlceRecipe, findings: _Findings) -> Stats:
         longest = max(map(len, ranked.values()), default=0)
         depth = longest if recipe.corpus is None else recipe.retrieving.depth
         for coverage in findings.coverages:
-            stats |= mean_recalls(name, ranked, coverage, findings.list_queries, depth)
+            stats |= mean_recalls(name, ranked, coverage, findings.queries_with_lists, depth)
     return stats
 
 
@@ -307,7 +307,7 @@ def _write_contexts(
     llm: Llm | None,
     counts: Counter[str],
 ) -> None:
-    """Write the context sets: first retriever's passages, oracle choice, summaries, snippets.
+    """Write the context sets (retrieved, oracle, summaries, snippets); add to ``counts``.
 
     Args:
         recipe: recipe of the build.
@@ -333,7 +333,7 @@ def _write_contexts(
                 allowed="--judge JUDGE for claims; --sub-claims 3 with --llm for long answers",
                 code="no-relevant",
             )
-        contexts.add_oracle(findings.coverages[0], ids, findings.list_queries, recipe.k)
+        contexts.add_oracle(findings.coverages[0], ids, findings.queries_with_lists, recipe.k)
     if llm is None:
         return
     writing, texts = recipe.writing, findings.texts

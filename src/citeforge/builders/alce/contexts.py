@@ -106,14 +106,18 @@ class ContextWriter:
         self.sets[name] = ContextSet(description=description)
 
     def add_oracle(
-        self, coverage: Coverage, candidates: QueryPassages, list_queries: frozenset[str], k: int
+        self,
+        coverage: Coverage,
+        candidates: QueryPassages,
+        queries_with_lists: frozenset[str],
+        k: int,
     ) -> None:
         """Write the set ``oracle``: k candidates per query, chosen greedily to contain most gold.
 
         Args:
             coverage: gold units that each candidate contains.
             candidates: query to its candidates, best first.
-            list_queries: queries whose gold is a list of answers.
+            queries_with_lists: queries whose gold is a list of answers.
             k: passages per context.
         """
         best = {
@@ -122,8 +126,8 @@ class ContextWriter:
         }
         text = f"{k} candidates with most of the {coverage.unit}, chosen greedily"
         self.add("oracle", best, text)
-        self.stats |= mean_recalls("oracle", best, coverage, list_queries, k)
-        self.stats |= share_kept(best, candidates, coverage, list_queries)
+        self.stats |= mean_recalls("oracle", best, coverage, queries_with_lists, k)
+        self.stats |= share_kept(best, candidates, coverage, queries_with_lists)
 
     def add_condensed(
         self,
@@ -132,7 +136,7 @@ class ContextWriter:
         candidates: QueryPassages,
         texts: Texts,
         k: int,
-        origin: str,
+        candidates_text: str,
     ) -> None:
         """Write a table of summaries or snippets, and a context set of each query's first k.
 
@@ -142,10 +146,10 @@ class ContextWriter:
             candidates: candidates that were condensed.
             texts: (title, text) of these candidates.
             k: passages per context.
-            origin: description of the candidates.
+            candidates_text: description of the candidates.
         """
         self._writer.add("condensed", text_type, table)
         self.stats |= condensed_stats(text_type, table, texts)
         there = usable_texts(table)
         rows = {q: [i for i in row if (q, i) in there][:k] for q, row in candidates.items()}
-        self.add(text_type, rows, f"the first {k} with a {text_type} {origin}")
+        self.add(text_type, rows, f"the first {k} with a {text_type} {candidates_text}")

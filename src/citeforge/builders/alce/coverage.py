@@ -78,14 +78,14 @@ class Coverage:
         """Compute ALCE's recall-5 (section 3.2): gold answers found of 5, or of all if fewer."""
         return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
 
-    def recalls(self, list_queries: frozenset[str]) -> Iterator[RecallKind]:
+    def recalls(self, queries_with_lists: frozenset[str]) -> Iterator[RecallKind]:
         """Yield the recalls to report: of all gold and, for queries with answer lists, recall-5.
 
         Args:
-            list_queries: queries whose gold is a list of answers.
+            queries_with_lists: queries whose gold is a list of answers.
         """
         yield RecallKind("", list(self.sizes), self.recall)
-        if self.unit == SHORT and (listed := [q for q in self.sizes if q in list_queries]):
+        if self.unit == SHORT and (listed := [q for q in self.sizes if q in queries_with_lists]):
             yield RecallKind("-5", listed, self.recall_5)
 
 
@@ -152,14 +152,14 @@ def entailed_claims(
 
 
 def judged_relevant(
-    relevant: QueryPassages, candidates: QueryPassages, cut_from: Mapping[str, str]
+    relevant: QueryPassages, candidates: QueryPassages, whole_ids: Mapping[str, str]
 ) -> Coverage:
-    """Find which candidates are, or were cut from, passages that the source judges relevant.
+    """Find which candidates (or the passages they were cut from) the source judges relevant.
 
     Args:
         relevant: query to the passages judged relevant.
         candidates: query to candidates.
-        cut_from: candidate to the passage that it was cut from; itself where nothing was cut.
+        whole_ids: candidate to the passage that it was cut from; itself where nothing was cut.
     """
     coverage = Coverage(JUDGED)
     for query, ids in relevant.items():
@@ -168,7 +168,7 @@ def judged_relevant(
         at = {name: i for i, name in enumerate(ids)}
         coverage.sizes[query] = len(at)
         coverage.held[query] = {
-            name: frozenset([at[cut_from[name]]]) if cut_from[name] in at else frozenset()
+            name: frozenset([at[whole_ids[name]]]) if whole_ids[name] in at else frozenset()
             for name in candidates[query]
         }
     return coverage
@@ -178,7 +178,7 @@ def mean_recalls(
     name: str,
     passages: QueryPassages,
     coverage: Coverage,
-    list_queries: frozenset[str],
+    queries_with_lists: frozenset[str],
     max_depth: int,
 ) -> dict[str, object]:
     """Compute the mean gold recall of each query's first 1, 3, 5, … passages, by statistic name.
@@ -187,7 +187,7 @@ def mean_recalls(
         name: name of the retriever or set, for the statistics.
         passages: query to its passages, in their order.
         coverage: gold units that the passages contain.
-        list_queries: queries whose gold is a list of answers, of which 5 are enough for recall-5.
+        queries_with_lists: queries whose gold is a list of answers; 5 are enough for recall-5.
         max_depth: passages that were asked for; the last depth.
 
     Returns:
@@ -198,7 +198,7 @@ def mean_recalls(
             [recall.compute(q, passages[q][:depth]) for q in recall.queries]
         )
         for depth in (*(d for d in DEPTHS if d < max_depth), max_depth)
-        for recall in coverage.recalls(list_queries)
+        for recall in coverage.recalls(queries_with_lists)
     }
 
 
@@ -206,7 +206,7 @@ def share_kept(
     chosen: QueryPassages,
     candidates: QueryPassages,
     coverage: Coverage,
-    list_queries: frozenset[str],
+    queries_with_lists: frozenset[str],
 ) -> dict[str, object]:
     """Compute the share of queries whose chosen passages reach the recall of all candidates.
 
@@ -214,7 +214,7 @@ def share_kept(
         chosen: query to its chosen passages.
         candidates: query to all its candidates.
         coverage: gold units that the passages contain.
-        list_queries: queries whose gold is a list of answers, which also have recall-5.
+        queries_with_lists: queries whose gold is a list of answers, which also have recall-5.
 
     Returns:
         Statistics by name: shares of the queries that have such gold.
@@ -226,7 +226,7 @@ def share_kept(
                 for q in recall.queries
             ]
         )
-        for recall in coverage.recalls(list_queries)
+        for recall in coverage.recalls(queries_with_lists)
     }
 
 

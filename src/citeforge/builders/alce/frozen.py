@@ -76,7 +76,7 @@ def _build(
     name: str,
     description: str,
 ) -> Manifest:
-    """Build a package of a source's queries, passages and gold; ``docs`` are its only contexts.
+    """Build a package of a source's queries, passages and gold, with one context set (``docs``).
 
     Args:
         recipe: everything that the tables depend on.

@@ -142,8 +142,8 @@ def _gold_rows(source: Source, query: str, text: str, metadata: Any) -> Iterator
         yield {"query_id": query, "kind": "answer_list", "position": position, "aliases": group}
 
 
-def split_names(specs: Sequence[str]) -> dict[str, str]:
-    """Give each retriever a name for its table: name (``bm25``, ``run_STEM``) to specification.
+def name_retrievers(specs: Sequence[str]) -> dict[str, str]:
+    """Name each retriever for its table: name (``bm25``, ``run_STEM``) to specification.
 
     Args:
         specs: specifications such as ``bm25`` or ``run:PATH``; repeated ones count once.
@@ -161,7 +161,7 @@ def split_names(specs: Sequence[str]) -> dict[str, str]:
 
 
 def retrieve_all(
-    retrieving: Retrieving,
+    retrieval_options: Retrieving,
     run: RunOptions,
     questions: Mapping[str, str],
     corpus: list[Path],
@@ -171,7 +171,7 @@ def retrieve_all(
     """Rank passages with each retriever; return (name to rankings, role to model identity).
 
     Args:
-        retrieving: which, and how deep.
+        retrieval_options: which, and how deep.
         run: options of the run.
         questions: query to its text.
         corpus: Parquet shards.
@@ -186,16 +186,18 @@ def retrieve_all(
     """
     settings = RetrieverSettings(
         corpus,
-        lambda: run_embedder(retrieving.embedder, run, revision=retrieving.embedder_revision),
+        lambda: run_embedder(
+            retrieval_options.embedder, run, revision=retrieval_options.embedder_revision
+        ),
         folder,
         "fp32" if run.compute == "auto" else run.compute,
         run.shard_rows,
         make_runner(run).first_stage(run.device),
     )
     rankings, models = {}, {}
-    for name, spec in split_names(retrieving.retrievers).items():
+    for name, spec in name_retrievers(retrieval_options.retrievers).items():
         retriever = make_retriever(spec, settings)
-        rankings[name] = retriever.rank(questions, retrieving.depth)
+        rankings[name] = retriever.rank(questions, retrieval_options.depth)
         empty = sum(not row for row in rankings[name].values())
         if empty == len(questions):
             raise InputError(

@@ -31,13 +31,13 @@ something irrelevant."""
 
 
 def write_texts(
-    llm: Llm, task: str, rows: Sequence[dict[str, Any]], most_tokens: int
+    llm: Llm, prompt_name: str, rows: Sequence[dict[str, Any]], most_tokens: int
 ) -> list[str | Failure]:
-    """Ask an LLM for one text per row of values that fill in a prompt, at temperature 0.
+    """Ask an LLM for one text per row of a prompt's values, at temperature 0.
 
     Args:
         llm: the writer.
-        task: name of the prompt.
+        prompt_name: name of the prompt.
         rows: values for the prompt's expressions.
         most_tokens: limit of a reply.
 
@@ -45,15 +45,15 @@ def write_texts(
         The text of each row's reply, or why there is none, in order.
     """
     params = {"temperature": 0, "max_tokens": most_tokens}
-    requests = [writer_prompt(f"alce/{task}").request(row, params) for row in rows]
-    with progress(f"writing: {task}", len(requests), "requests") as advance:
+    requests = [writer_prompt(f"alce/{prompt_name}").request(row, params) for row in rows]
+    with progress(f"writing: {prompt_name}", len(requests), "requests") as advance:
         results = llm.complete(requests)
         advance(len(requests))
     return [_read_text(*pair) for pair in zip(requests, results, strict=True)]
 
 
 def _read_text(request: Request, result: Result) -> str | Failure:
-    """Get the text of a reply; one that repeats the number of its prompt's quotes is a failure."""
+    """Get the text of a reply; a failure if it repeats the number in its prompt's quote tags."""
     if isinstance(result, Failure):
         return result
     text = without_tags(result.text)
@@ -63,12 +63,12 @@ def _read_text(request: Request, result: Result) -> str | Failure:
     return Failure("unparsable", "the reply repeats a tag of its prompt", 200, *paid)
 
 
-def long_answer(rows: GoldRows) -> str:
+def long_answer(gold: GoldRows) -> str:
     """Get a query's gold long answer without citation marks, to be split into claims; "" if none.
 
     The first annotated one (ASQA), or the one whole answer that measures select (ELI5, HAGRID).
     """
-    answer = rows.long_answers[0] if rows.long_answers else rows.single
+    answer = gold.long_answers[0] if gold.long_answers else gold.single
     text = (answer.text or "") if answer else ""
     return without_markers(text, Grammar().parse(text, 1 << 30).markers).strip()
 
@@ -94,7 +94,7 @@ def sub_claims(
     judge: JudgeSession,
     counts: Counter[str],
 ) -> list[dict[str, Any]]:
-    """Let an LLM split gold long answers into claims; return gold rows of the entailed ones.
+    """Let an LLM split gold answers into claims: gold rows of the entailed ones; add to counts.
 
     Args:
         questions: query to its text.

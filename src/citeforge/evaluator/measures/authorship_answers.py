@@ -118,8 +118,8 @@ def measure_reference(
     """
     numbers = {read_number(n) for n in _REFERENCE.findall(answer.output)}
     inside = {n for n in numbers if n < n_docs}
-    text = match_form(answer.output, underscores=True)
-    em = float(any(match_form(g, underscores=True) in text for g in gold))
+    text = match_form(answer.output, keep_underscores=True)
+    em = float(any(match_form(g, keep_underscores=True) in text for g in gold))
     positions = _reference_positions(answer.output, answer.logprobs or ())
     return _compute_values(answer, inside, 0, relevant, em, positions, 0)
 

@@ -55,7 +55,7 @@ _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
 
 def read_mark_items(body: str, *, needs_label: bool = False) -> str | None:
-    """Extract the numbers of a bracket's text, as text: ``1, 3-5``; None if it is no citation.
+    """Get a bracket's numbers (``1, 3-5``); None if no citation or a needed label is missing.
 
     Args:
         body: text between the brackets.

@@ -198,22 +198,22 @@ class _Output:
             end, blank = number + 1, False
         return end
 
-    def _find_trailing_list(self, after: int) -> int | None:
-        """Find a reference list without heading at the output's end: first line's index or None.
+    def _find_trailing_list(self, min_offset: int) -> int | None:
+        """Find a list without heading at the output's end, after an offset: first line or None.
 
         Lines are read from the end. Each entry opens with one mark, and the numbers rise. Entries
         with a colon behind the mark (``[1]: …``) are a list; others are one if the text before them
         cites one of their numbers, has no such lines itself, and no entry is a statement.
 
         Args:
-            after: offset in the output before which no line is read.
+            min_offset: offset in the output before which no line is read.
         """
         first = self.last + 1
         numbers: list[int] = []
         defined = True
         for number in range(self.last, -1, -1):
             line = self.lines[number]
-            if line.start < after:
+            if line.start < min_offset:
                 break
             mark = line.opener
             if mark is None or len(mark.numbers) != 1 or not line.has_letters_after(mark.end):

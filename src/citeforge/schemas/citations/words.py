@@ -14,7 +14,7 @@ def _tables() -> dict[str, dict[str, str]]:
 
 
 def words_of(table: str, *, unspaced: bool = False) -> tuple[str, ...]:
-    """List a word table's words (``data/words.toml``) in all languages with or without spaces.
+    """List a table's words in ``words.toml`` of languages with spaces or, ``unspaced``, without.
 
     ``_`` stands for a space in it.
 

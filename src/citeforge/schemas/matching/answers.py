@@ -123,7 +123,7 @@ class AnswerText:
 
 
 def _matches(token: str | Token, in_text: str | Token, exact: bool) -> bool:
-    """Whether a text's token equals an answer's token or, unless ``exact``, contains it."""
+    """Whether a text's token (``in_text``) equals an answer's or, unless ``exact``, contains it."""
     if isinstance(in_text, str):
         return in_text == token if isinstance(token, str) else in_text in token.keys
     theirs = in_text.keys if exact else in_text.held
@@ -132,7 +132,7 @@ def _matches(token: str | Token, in_text: str | Token, exact: bool) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def answer_tokens(answer: str) -> tuple[_AnswerTokens, ...]:
-    """Tokenise an answer in each way to read it, without articles; empty if only articles.
+    """Tokenise an answer without articles, once per possible reading; empty if only articles.
 
     There is one reading; two where words are joined (``co-operate``), the second with one word.
     An article at the end stays: it is a name (``Vitamin A``).

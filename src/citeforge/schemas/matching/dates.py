@@ -55,7 +55,7 @@ def read_date(match: re.Match[str]) -> Token | None:
 
 
 def date_token(readings: Iterable[_Reading], other_keys: Iterable[Key] = ()) -> Token | None:
-    """Make a date's token from all ways to read it; None if none is a possible date.
+    """Make a date's token from its possible readings and further keys; None if none is possible.
 
     Args:
         readings: (year, month, day) of each way to read it, None for what is not written.

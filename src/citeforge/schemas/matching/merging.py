@@ -163,7 +163,7 @@ def _next_of_range(tokens: Words, separators: list[str], position: int) -> tuple
 
 
 def _range_token(chain: list[Token]) -> Token:
-    """Make the token of a range or score (two numbers), or of a longer chain of numbers.
+    """Make the token of a chain of numbers: two are a range or score, more are ``1-2-3``.
 
     It has a key for each reading: ``1964-65`` also ends in 1965, ``1964-05`` is also a month.
     """
@@ -221,7 +221,7 @@ def join_compounds(tokens: Words, separators: list[str]) -> Tokens:
 
 
 def _add_touching(result: Tokens, tokens: Words, separators: list[str]) -> None:
-    """Append a run of touching tokens to a text's tokens, and the compound words that they spell.
+    """Append touching tokens (``co``, ``operate``) to ``result``, with the compounds they form.
 
     Args:
         result: tokens of the text so far, which are changed.

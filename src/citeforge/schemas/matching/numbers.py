@@ -81,7 +81,7 @@ def make_token(keys: frozenset[Key], raw: str = "", is_number: bool = False) -> 
 
 
 def read_number(match: re.Match[str]) -> Token:
-    """Make the token of a match of :data:`NUMBER`: a number, share, amount of money or rank."""
+    """Make the token of a match of :data:`NUMBER`: a number, share, amount of money or ordinal."""
     if match[0].isdecimal():
         return _whole_number(match[0])
     groups = match.groupdict()
@@ -171,7 +171,7 @@ def _are_groups(groups: list[str], separator: str) -> bool:
 def _raise_values(
     values: frozenset[Key], digits: str, groups: dict[str, str | None]
 ) -> frozenset[Key]:
-    """Apply the power behind a number: ``10^23``, ``6.02 x 10^23``, ``6e23``.
+    """Apply the power in a number's match (``groups``) to its values: ``10^23``, ``6e23``.
 
     Args:
         values: values of the number before the power, one per way to read it.
@@ -195,16 +195,16 @@ def _raise_values(
     return frozenset(n * Fraction(10) ** exponent for n in numbers)
 
 
-def _read_fraction(mixed: str | None, top: str, bottom: str) -> frozenset[Key]:
+def _read_fraction(whole: str | None, numerator: str, denominator: str) -> frozenset[Key]:
     """Read ``1/2`` or ``1 1/2`` as a value; improper fractions are compared as written."""
-    over, under = int(top), int(bottom)
+    over, under = int(numerator), int(denominator)
     if not 0 < over < under:
-        return frozenset({("/", int(mixed or 0), over, under)})
-    return frozenset({int(mixed or 0) + Fraction(over, under)})
+        return frozenset({("/", int(whole or 0), over, under)})
+    return frozenset({int(whole or 0) + Fraction(over, under)})
 
 
 def _read_season(first: str, second: str, values: frozenset[Key]) -> Token:
-    """Make the token of ``2019/20``, which contains both years."""
+    """Make the token of ``2019/20``, which contains both years and the given other readings."""
     years, later = frozenset[Key]({int(first)}), second_years(first, second)
     keys = values | range_keys(years, later or frozenset({int(second)}))
     return Token(keys, keys | years | later, is_number=True)

@@ -118,7 +118,7 @@ def _split_commas(value: Any) -> Any:
 
 
 def _two_numbers(expected: str) -> BeforeValidator:
-    """Make a validator that reads ``"0.8,1.25"`` as two numbers.
+    """Make a validator that reads ``"0.8,1.25"`` as two numbers; errors name the expected form.
 
     Args:
         expected: text of its error after "expected", such as ``LOW,HIGH``.
@@ -314,14 +314,14 @@ class Judging(Part):
         return settings
 
 
-def make_record(record: type[M], **values: Any) -> M:
+def make_record(record_class: type[M], **values: Any) -> M:
     """Make a record of a class from its fields' values; invalid ones raise UsageError.
 
     Raises:
         UsageError: one of them is not possible.
     """
     try:
-        return record.model_validate(values)
+        return record_class.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         field_path = "".join(f"{name}: " for name in first["loc"])

@@ -70,7 +70,9 @@ class Flag:
 
 
 def list_flags(
-    record: type[BaseModel], field_path: tuple[str, ...] = (), groups: tuple[Group, ...] = ()
+    record: type[BaseModel],
+    parent_path: tuple[str, ...] = (),
+    default_groups: tuple[Group, ...] = (),
 ) -> Iterator[Flag]:
     """Yield the command-line options of a record's fields, also of records nested in it.
 
@@ -78,23 +80,23 @@ def list_flags(
 
     Args:
         record: class of the record.
-        field_path: names of the fields that lead to it.
-        groups: groups of options for fields that declare none.
+        parent_path: names of the fields that lead to it.
+        default_groups: groups of options for fields that declare none.
     """
     for name, field in record.model_fields.items():
         value_type = _bare_type(field.annotation)
         if get_origin(value_type) is dict:
             continue
-        own_groups = _groups_of(field) or groups
+        own_groups = _groups_of(field) or default_groups
         if isinstance(value_type, type) and issubclass(value_type, Part):
-            yield from list_flags(value_type, (*field_path, name), own_groups)
+            yield from list_flags(value_type, (*parent_path, name), own_groups)
             continue
         option = next((m for m in field.metadata if isinstance(m, Option)), Option())
         repeats = get_origin(value_type) is tuple and not option.joined
         yield Flag(
             option.flag or f"--{name.replace('_', '-')}",
             record,
-            (*field_path, name),
+            (*parent_path, name),
             field,
             option,
             _bare_type(get_args(value_type)[0]) if repeats else value_type,

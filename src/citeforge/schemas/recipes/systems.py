@@ -103,7 +103,7 @@ def find_lookalike(name: str, others: Iterable[str]) -> str | None:
 
 
 def _shape_keys(name: str) -> frozenset[str]:
-    """Compute two keys of a name, by letters and by strokes; names that look alike share one."""
+    """Compute keys of a name by letters and by shape (``rn`` as ``m``); look-alikes share one."""
     letters = latin_letters(name)
     strokes = letters.translate(_STROKES).replace("rn", "m")
     return frozenset((f"letters {letters.casefold()}", f"strokes {strokes}"))
