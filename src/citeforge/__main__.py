@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from citeforge.cli.interrupts import catch_signals, end_interrupted, has_cut_off
+from citeforge.cli.interrupts import catch_signals, end_interrupted, was_interrupted
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
 
         run()
     except BaseException as error:
-        if not has_cut_off(error):
+        if not was_interrupted(error):
             raise
     else:
         return

@@ -37,7 +37,7 @@ trusting = click.option(
 
 
 def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
-    """Make a function that lists a recipe's files, models and endpoints, and asks for consent.
+    """Make a function that lists a recipe's resources and, unless ``trust``, asks for consent.
 
     Args:
         trust: neither asks nor refuses.
@@ -124,7 +124,7 @@ def rebuild(
 
 
 def _print_rebuilt(result: Rebuilt, folder: Path, out: Path) -> None:
-    """Print the hashes of a package and of its rebuild, and the first row that differs.
+    """Print hashes of a package (``folder``) and its rebuild (``out``); the first difference.
 
     Args:
         result: both manifests.
@@ -171,12 +171,12 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
 
 
 def _present_text(text: str) -> None:
-    """Print a text that ends with a newline, or store it for ``--json``."""
+    """Print a text as it is (no newline added), or store it for the JSON object of ``--json``."""
     present(TextResult(text=text), partial(click.echo, text, nl=False))
 
 
 def _present_plan(plan: RunPlan) -> None:
-    """Print the plan of a build's LLM requests, or store it for ``--json``."""
+    """Print the plan of a build's LLM requests, or store it for the JSON object of ``--json``."""
     present(plan, lambda: click.echo("\n".join(plan.to_text_lines())))
 
 
@@ -254,7 +254,7 @@ class Builds(NamedCommands):
     noun = "kind"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; ``--print-recipe`` or ``--from`` among them is the sub-command."""
+        """Parse arguments; treat an option ``--print-recipe`` or ``--from`` as the sub-command."""
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             words = [
                 w
@@ -322,7 +322,7 @@ class _Build(ManyOptions):
     show_option = ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; no option is required with the one that only prints settings."""
+        """Parse arguments; require none if an option asks only to print the settings in force."""
         if self.show_option and self.show_option in args:
             for parameter in self.params:  # of a command that is made anew for each use
                 parameter.required = False
@@ -330,7 +330,7 @@ class _Build(ManyOptions):
 
 
 def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
-    """Make the command that builds one kind of benchmark, with an option per recipe field."""
+    """Make the command that builds a kind of benchmark; fields of ``recipe`` are its options."""
     options = fields_in(RunOptions, FOLDER, *recipe.run_options)
     dry = DRY in recipe.run_options
     own = [n for n in recipe.model_fields if n not in _IDENTITY]
@@ -377,7 +377,7 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
 
 
 def _propose(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
-    """Have an LLM propose settings for a build, and write them to a file for users to edit."""
+    """Have an LLM propose a recipe's settings, and write them to ``--out`` for users to edit."""
     from citeforge.builders.build import check_options
     from citeforge.library.benchmarks import with_local_packages
 
@@ -387,7 +387,7 @@ def _propose(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
 
 
 def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
-    """Build a package and print its summary, or print the plan of its LLM requests."""
+    """Build a package with run options and print its summary, or the plan of its LLM requests."""
     from citeforge.builders.build import check_options
     from citeforge.library.benchmarks import with_local_packages
 
@@ -401,7 +401,7 @@ def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
 
 
 def _print_built(name: str | None, run: RunOptions, manifest: Manifest) -> None:
-    """Print a built package's summary and warnings; raise an error if a writer or judge failed.
+    """Print a built package's summary and warnings (changed ``name``); raise on failures.
 
     Args:
         name: name that the user gave to the benchmark; None for none.

@@ -68,7 +68,7 @@ class Command:
 
     @property
     def form(self) -> str:
-        """What users type to run the command: its name, without an argument."""
+        """Text that users type to run the command: its name, without an argument."""
         return self.name
 
 
@@ -102,7 +102,7 @@ class NamedCommands(click.Group):
                     formatter.write_dl(list(helps.items()))
 
     def _mentioned(self, name: str) -> str:
-        """Find the one command whose help mentions a name, such as a file's; empty for none."""
+        """Get ``name: help`` of the command whose help mentions a word; empty if not just one."""
         helps = {n: text for part in self.sections().values() for n, text in part.items()}
         word = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
         found = [f"{n}: {text}" for n, text in helps.items() if word.search(text)]

@@ -143,12 +143,12 @@ def _errors_as_not_run() -> Iterator[None]:
 
 
 def _plan(
-    planning: dict[str, Any], new: Any, baseline: Any, policy: Any, out: Any, by: str
+    plan_options: dict[str, Any], new: Any, baseline: Any, policy: Any, out: Any, by: str
 ) -> None:
     """Print how many queries a gate needs for a decision; refuse ``--out`` and ``--by``.
 
     Args:
-        planning: options of the plan: margin, power, share of changed answers.
+        plan_options: options of the plan: margin, power, share of changed answers.
         new: score files of any system.
         baseline: score files of a second one.
         policy: file of the policy; None for the default.
@@ -160,7 +160,7 @@ def _plan(
     from citeforge.library.gate_plans import gate_plan
 
     with _errors_as_not_run(), extras_named():
-        result = gate_plan(new, baseline, policy=policy, **planning)
+        result = gate_plan(new, baseline, policy=policy, **plan_options)
     present(result, partial(_print_text, result))
 
 

@@ -87,7 +87,7 @@ def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> No
 
 
 def _echo_counts(counts: Mapping[str, int]) -> None:
-    """Print counts of what was left out of a graph, and of its endpoint's changed replies."""
+    """Print a graph's counts, such as omitted values or changed replies of its endpoint."""
     from citeforge.schemas.counts import describe_count
 
     for key, number in counts.items():
@@ -95,7 +95,7 @@ def _echo_counts(counts: Mapping[str, int]) -> None:
 
 
 def _show_predicates(listing: "PlainProfile") -> None:
-    """Print the classes and predicates of unmapped RDF as text and a table."""
+    """Print the classes and predicates of a graph of plain RDF (not in Wikidata's model)."""
     from citeforge.engines.report_table import Table
 
     click.echo("model: plain")
@@ -114,7 +114,7 @@ def _show_predicates(listing: "PlainProfile") -> None:
 
 
 def _show_relations(listing: "ClassProfile", model: str) -> None:
-    """Print the classes of a graph, and a table of the relations of one class.
+    """Print a graph's data model and classes, and a table of the relations of one class.
 
     Args:
         listing: what was found of the class, its relations and the other classes.

@@ -48,7 +48,7 @@ def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(unraisable)
 
 
-def has_cut_off(error: BaseException) -> bool:
+def was_interrupted(error: BaseException) -> bool:
     """Whether a signal caused the error that ended the command, whatever the error's type.
 
     Extension modules turn an interrupt of their imports into errors of their own. A command that

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from citeforge.cli.command import HeadedOption
-from citeforge.cli.interrupts import HOW_TO_GO_ON, has_cut_off, signal_exit_code
+from citeforge.cli.interrupts import HOW_TO_GO_ON, signal_exit_code, was_interrupted
 from citeforge.schemas.errors import CiteforgeError, ExitCode, UsageError
 from citeforge.schemas.recipes.groups import SCRIPTS
 
@@ -89,7 +89,7 @@ def present(result: object, print_text: Callable[[], None]) -> None:
 
 
 def present_rehearsal(*sessions: JudgeSession | None) -> None:
-    """Print a dry run's counts: pairs to judge, and calls of all models with their cost.
+    """Print the counts of a dry run of judges: pairs to judge, calls of all models, their cost.
 
     Args:
         sessions: judges that were rehearsed; None for none.
@@ -135,7 +135,7 @@ def one_object(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def _write(collected: _Collected, exception: BaseException | None) -> None:
-    """Print the JSON object of an ended command: its name, exit code, result and error.
+    """Print the JSON object of an ended command: its collected name and result, and its error.
 
     In ASCII: neither the encoding of standard output nor a terminal changes a character.
 
@@ -163,9 +163,9 @@ def _write(collected: _Collected, exception: BaseException | None) -> None:
 
 
 def _describe_end(exception: BaseException | None) -> tuple[int, BaseException | None]:
-    """Convert the exception that ended a command to (exit code, underlying error or None)."""
+    """Convert the exception that ended a command to (exit code, error or None if by a signal)."""
     if isinstance(exception, KeyboardInterrupt) or (
-        exception is not None and has_cut_off(exception)
+        exception is not None and was_interrupted(exception)
     ):
         return signal_exit_code(), None
     if isinstance(exception, SystemExit):

@@ -140,7 +140,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _run(args: list[str] | None) -> None:
-    """Run the command line; print its error, and exit with the error's code and cause."""
+    """Run the command line; print an error and raise SystemExit from it, with its exit code."""
     try:
         with _exit_on_storage_errors(), extras_named():
             cli.main(args=args, prog_name="citeforge", standalone_mode=False)

@@ -129,7 +129,7 @@ class OneOf(click.Choice[str]):
 def field_options(
     record: type[BaseModel], only: Collection[str] | None = None, required: Collection[str] = ()
 ) -> list[click.Option]:
-    """Make a click option of each field of a record.
+    """Make click options of a record's fields, all or ``only`` some; set ``required`` ones.
 
     Args:
         record: pydantic model.
@@ -144,7 +144,7 @@ def field_options(
 
 
 def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
-    """List the flags of a record's fields; of ``RunOptions`` also the flags of all runners.
+    """List flags of a record's fields, all or ``only`` some; add runners' to ``RunOptions``.
 
     Args:
         record: pydantic model.
@@ -228,7 +228,7 @@ def add_options(options: Iterable[click.Option]) -> Callable[[F], F]:
 def record_from(
     record: type[M], parameters: Mapping[str, Any], only: Collection[str] | None = None
 ) -> M:
-    """Make a record from parsed options; options of other records are ignored.
+    """Make a record from parsed options, of all fields or ``only`` some; ignore other options.
 
     Args:
         record: pydantic model.

@@ -48,7 +48,7 @@ class Systems(NamedCommands):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the system; help and errors name it without its keys, and as a shell reads it."""
+        """Find a system's command; name it in messages without secrets, quoted for a shell."""
         name, command, others = super().resolve_command(ctx, args)
         return (name if command is None else shlex.quote(command.name or "")), command, others
 
@@ -116,36 +116,40 @@ def _help_text(system: System) -> str:
     return f"{system.help[:1].upper()}{system.help[1:]}{where}"
 
 
-def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
+def _run(system: System, system_options: Any, parsed_options: dict[str, Any]) -> None:
     """Run a system on a benchmark and print the outcome, or the plan of its requests (dry run).
 
     Args:
         system: declaration of the system.
-        options: record of its own options.
-        parameters: parsed options of the command.
+        system_options: record of the options that this system declares.
+        parsed_options: parsed options of the command.
     """
     from citeforge.engines.running.setup import judge_session, replay_store
     from citeforge.library.systems import run as run_one
 
-    judge, endpoint = None, run_options(parameters)
+    judge, endpoint = None, run_options(parsed_options)
     if system.argument:
-        parameters["llm"] = system.asks or None
+        parsed_options["llm"] = system.asks or None
         _refuse_unheeded(system)
-    out = parameters["out"]
-    if parameters.get("dry_run"):
-        judging = getattr(options, "judging", None)
+    out = parsed_options["out"]
+    if parsed_options.get("dry_run"):
+        judging = getattr(system_options, "judging", None)
         judge = None if judging is None else judge_session(judging, endpoint)
-        _print_plans([system], parameters, endpoint, judge=judge, options={system.name: options})
+        _print_plans(
+            [system], parsed_options, endpoint, judge=judge, options={system.name: system_options}
+        )
         return
     if out is None:
         raise UsageError("give --out FILE, or --dry-run", code="missing-option")
-    if getattr(options, "rerank", None) is not None:
+    if getattr(system_options, "rerank", None) is not None:
         judge = judge_session(
-            options.judging, endpoint, store=replay_store(endpoint, parameters["llm"])
+            system_options.judging, endpoint, store=replay_store(endpoint, parsed_options["llm"])
         )
     names = ("benchmark", "out", "llm", "contexts", "title", *AmountOptions.model_fields)
-    given: dict[str, Any] = {name: parameters.get(name) for name in names}
-    print_outcome(out, run_one(system, **given, options=options, judge=judge, endpoint=endpoint))
+    given: dict[str, Any] = {name: parsed_options.get(name) for name in names}
+    print_outcome(
+        out, run_one(system, **given, options=system_options, judge=judge, endpoint=endpoint)
+    )
 
 
 _UNHEEDED = ("max_cost", "price", "rpm", "tpm", "batch", "base_url", "reasoning_effort")
@@ -165,13 +169,16 @@ def _refuse_unheeded(system: System) -> None:
 
 
 def _print_plans(
-    systems: Sequence[str | System], parameters: dict[str, Any], endpoint: RunOptions, **more: Any
+    systems: Sequence[str | System],
+    parsed_options: dict[str, Any],
+    endpoint: RunOptions,
+    **more: Any,
 ) -> None:
     """Print how many LLM requests systems would send, without those whose replies are stored.
 
     Args:
         systems: names or declarations.
-        parameters: parsed options of the command.
+        parsed_options: parsed options of the command.
         endpoint: how the endpoint is reached, and what it may cost.
         more: further arguments of :func:`citeforge.library.systems.plan_run`.
     """
@@ -179,15 +186,17 @@ def _print_plans(
     from citeforge.library.systems import plan_run
 
     names = ("benchmark", "llm", *AmountOptions.model_fields)
-    given = {name: parameters[name] for name in names}
-    contexts = parameters.get("contexts") or [c for c in [parameters.get("context")] if c]
-    endpoint = endpoint.model_copy(update={"store": replay_path(endpoint, parameters["llm"] or "")})
+    given = {name: parsed_options[name] for name in names}
+    contexts = parsed_options.get("contexts") or [c for c in [parsed_options.get("context")] if c]
+    endpoint = endpoint.model_copy(
+        update={"store": replay_path(endpoint, parsed_options["llm"] or "")}
+    )
     plan = plan_run(systems, **given, contexts=contexts, endpoint=endpoint, **more)
     present(plan, lambda: click.echo("\n".join(plan.to_text_lines())))
 
 
 def print_outcome(out: Path, outcome: Any, noun: str = "query") -> None:
-    """Print one line on a finished run; raise FailuresError if answers are missing.
+    """Print one line on a run; raise FailuresError if a query (called ``noun``) has no answer.
 
     Args:
         out: its submission.

@@ -73,7 +73,7 @@ def check(submission: Path, verbose: bool, **options: Any) -> None:
 
 
 def _print_findings(result: Findings, submission: Path, one_by_one: bool) -> None:
-    """Print the errors and warnings of a check, and how many there are.
+    """Print a check's errors and warnings, ``one_by_one`` or a line per kind, and their number.
 
     Args:
         result: of the check.
@@ -202,7 +202,7 @@ def score(
 
 
 def _print_scores(files: list[ScoreFile], verbose: bool, headline: Sequence[str]) -> None:
-    """Print the table of scores, with notes and signatures.
+    """Print scores (of ``headline`` measures unless ``verbose``) with notes and signatures.
 
     Args:
         files: score files.
@@ -298,7 +298,7 @@ def _compare_packages(
 
 
 def _print_changes(changes: PackageChanges, new: Path, out: Path | None) -> None:
-    """Print two packages' differences; if a file has them, only how many tables differ."""
+    """Print packages' differences (counts if ``out`` has them), and how to score kept answers."""
     from citeforge.reports.package_changes import render_changes
 
     if out is None:

@@ -107,7 +107,7 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
 
 
 def _print_overview(overview: Overview, package: Package, full: bool) -> None:
-    """Print a package's summary, query fields, rejected LLM rewrites, and graph questions.
+    """Print a package's summary, query fields, rejected LLM rewrites; its questions on graphs.
 
     Args:
         overview: what to print.
@@ -164,14 +164,16 @@ def _print_query(shown: ShownQuery, package: Package, full: bool) -> None:
         _print_graphs(context)
 
 
-def _print_passage(passage: ShownPassage, manifest: Manifest, full: bool, has_text: bool) -> None:
+def _print_passage(
+    passage: ShownPassage, manifest: Manifest, full: bool, is_text_shown: bool
+) -> None:
     """Print a passage of a context with its labels, and its LLM-written version (twin) if any.
 
     Args:
         passage: the passage.
         manifest: of its package.
         full: whether texts are printed whole, not their first 300 characters.
-        has_text: whether the text is printed.
+        is_text_shown: whether the text is printed.
     """
     from citeforge.package.items import name_label
 
@@ -182,7 +184,7 @@ def _print_passage(passage: ShownPassage, manifest: Manifest, full: bool, has_te
     author = passage.author_label and f", {passage.author_label}"
     label = name_label(passage.label, manifest)
     click.echo(f"  [{passage.number}] {label} ({passage.id}){author}")
-    if has_text:
+    if is_text_shown:
         echo(f"{passage.title}: {passage.text}" if passage.title else passage.text)
     if (twin := passage.twin) is None:
         return

@@ -86,12 +86,14 @@ def passage_id(doc: AlceDocument) -> str:
     return hashlib.sha256(f"{doc.title}\n{doc.text}".encode()).hexdigest()[:16]
 
 
-def read_items(path: Path, allow_blank: bool = False, list_name: str = "") -> list[AlceItem]:
-    """Read the items of an ALCE JSON file: a list, or an object that contains the list.
+def read_items(
+    path: Path, allow_blank_questions: bool = False, list_name: str = ""
+) -> list[AlceItem]:
+    """Read the items of an ALCE JSON file: a list, or the list ``list_name`` of an object.
 
     Args:
         path: JSON file.
-        allow_blank: whether questions may have no text.
+        allow_blank_questions: whether questions may have no text.
         list_name: name of the list, if the object has several, as ALCE's demonstrations have.
 
     Raises:
@@ -111,7 +113,7 @@ def read_items(path: Path, allow_blank: bool = False, list_name: str = "") -> li
             ) from error
         items.append(item)
         if not item.question.strip():
-            if not allow_blank:
+            if not allow_blank_questions:
                 raise empty_text(path, number)
             continue
         if item.query_id in numbers:
@@ -238,7 +240,7 @@ class AlceSource(Source):
     def __init__(
         self, path: Path, items: list[AlceItem], task: Task, info: SourceInfo, options: ReadOptions
     ) -> None:
-        """Store the items that have a question; record in ``info`` which passages are relevant."""
+        """Store the items with a question; record in the provenance which passages are relevant."""
         super().__init__(info, options, {path.name: path})
         self.path = path
         self.task = task

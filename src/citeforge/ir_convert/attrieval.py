@@ -23,7 +23,7 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 def read_saved(
     path: Path, row_type: type[Row], counts: dict[str, int] | None = None
 ) -> Iterator[tuple[int, Row]]:
-    """Yield (number of the row, row) of a folder that ``Dataset.save_to_disk`` wrote.
+    """Yield (row number, row) of a folder by ``Dataset.save_to_disk``; count extra columns.
 
     Args:
         path: folder.
@@ -196,7 +196,7 @@ class AttrievalSource(JudgedSource):
         return pa.Table.from_pylist(self._gold, schema=GOLD)
 
     def mined(self) -> dict[str, pa.Table]:
-        """Return passages that annotators did not select, with ranks, as seemingly relevant."""
+        """Return passages that annotators did not select, with ranks, as mined negatives."""
         rows = [
             (query, passage, None, None, self._ranks[query, passage])
             for (query, passage), score in self.judged.scores.items()

@@ -73,7 +73,7 @@ def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSo
 
 
 def _find_data_set(folder: Path, path: str, name: str) -> Path:
-    """Find the folder of a data set: the given folder, or one below it.
+    """Find a data set's folder: the given one, or one below it by ``name``.
 
     Args:
         folder: folder, or that of an unpacked zip.
@@ -205,7 +205,7 @@ def find_qrels(folder: Path, split: str) -> Path:
 
 
 def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
-    """Read the judgements of a ``qrels/<split>.tsv``, plain or .gz.
+    """Read ``qrels/<split>.tsv[.gz]``; refuse two scores of a pair, or keep the higher one.
 
     Args:
         path: file of a header row, then tab-separated query-id, corpus-id, integer score.

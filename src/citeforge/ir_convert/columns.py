@@ -47,8 +47,8 @@ def map_columns(names: Iterable[str], schema: pa.Schema) -> dict[str, str]:
 
 
 def read_columns(
-    tables: Iterable[pa.Table], schema: pa.Schema, source: str, option: ExtraFields,
-    counts: dict[str, int], noun: str, unread_columns: Iterable[str] = (),
+    tables: Iterable[pa.Table], schema: pa.Schema, source_name: str, extra_fields: ExtraFields,
+    counts: dict[str, int], rows_noun: str, unread_columns: Iterable[str] = (),
 ) -> Iterator[pa.Table]:  # fmt: skip
     """Convert tables to a schema; count rows with extra columns, or keep these as metadata.
 
@@ -57,20 +57,20 @@ def read_columns(
     Args:
         tables: tables with columns of any names.
         schema: CORPUS, QUERIES, MAPPING or GOLD.
-        source: name of the data set or file, for messages.
-        option: ``keep`` to put further columns into the metadata, where the schema has these.
+        source_name: name of the data set or file, for messages.
+        extra_fields: ``keep`` to put further columns into the metadata, if the schema has these.
         counts: takes in how many rows had further columns, at the end.
-        noun: plural noun for the rows.
+        rows_noun: plural noun for the rows.
         unread_columns: columns of the file that were not read because they are large.
 
     Raises:
         InputError: a required column is missing or cannot be converted.
     """
-    keeps = option == "keep" and "metadata" in schema.names
+    keeps = extra_fields == "keep" and "metadata" in schema.names
     extra_names, n_extra, n_instructions, n_before = set(unread_columns), 0, 0, 0
     for table in tables:
         renames = map_columns(table.column_names, schema)
-        made = _conform(table, renames, schema, source)
+        made = _conform(table, renames, schema, source_name)
         extra = {n: _has_value(table[n]) for n in table.column_names if n not in renames}
         extra = {n: mask for n, mask in extra.items() if pc.any(mask).as_py()}
         kept = [n for n in extra if keeps]
@@ -83,7 +83,7 @@ def read_columns(
             n_instructions += pc.sum(instructed).as_py()
             kept = [*dict.fromkeys((*kept, INSTRUCTION))]
         if kept:
-            made = _add_to_metadata(made, table.select(kept), source, n_before)
+            made = _add_to_metadata(made, table.select(kept), source_name, n_before + 1)
         if extra:
             extra_names |= extra.keys()
             masks = iter(extra.values())
@@ -94,10 +94,10 @@ def read_columns(
         n_before += table.num_rows
         yield made
     if n_instructions:
-        counts[count_key("rows_with_an_instruction", noun)] = n_instructions
+        counts[count_key("rows_with_an_instruction", rows_noun)] = n_instructions
     count_extra_fields(
         counts,
-        noun,
+        rows_noun,
         extra_names,
         n_before if unread_columns else n_extra,
         "keep" if keeps else "ignore",
@@ -113,36 +113,38 @@ def _has_value(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _add_to_metadata(
-    table: pa.Table, extra_columns: pa.Table, source: str, n_rows_before: int
+    table: pa.Table, extra_columns: pa.Table, source_name: str, first_row_number: int
 ) -> pa.Table:
     """Add the values of extra columns to a table's JSON metadata; return the new table.
 
     Args:
         table: table with a column ``metadata``.
         extra_columns: further columns of the same rows.
-        source: name of the data set or file, for messages.
-        n_rows_before: rows of the data set before these, for messages.
+        source_name: name of the data set or file, for messages.
+        first_row_number: number of the first row in the data set, from 1, for messages.
 
     Raises:
         InputError: the metadata are no object, or have a field of the same name.
     """
     texts = []
     rows = zip(table["metadata"].to_pylist(), extra_columns.to_pylist(), strict=True)
-    for number, (text, row) in enumerate(rows, n_rows_before + 1):
+    for number, (text, row) in enumerate(rows, first_row_number):
         more = {
             name: msgspec.Raw(msgspec.json.encode(value))
             for name, value in row.items() if value is not None and value != ""
         }  # fmt: skip
         own = None if text is None else msgspec.Raw(text.encode())
         texts.append(
-            bytes(merge_metadata(Path(source), number, own, more)).decode() if more else text
+            bytes(merge_metadata(Path(source_name), number, own, more)).decode() if more else text
         )
     column = table.schema.get_field_index("metadata")
     return table.set_column(column, table.schema.field(column), [pa.array(texts, pa.string())])
 
 
-def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, source: str) -> pa.Table:
-    """Convert a table to a schema; absent columns become null where the schema allows it.
+def _conform(
+    table: pa.Table, renames: dict[str, str], schema: pa.Schema, source_name: str
+) -> pa.Table:
+    """Rename a table's columns and convert it to a schema; absent ones become null if allowed.
 
     Absent titles become empty, numbers as ids their digits, structures as metadata JSON.
 
@@ -150,7 +152,7 @@ def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, source
         table: table of a data set.
         renames: name of a column of the table to that of the schema that it becomes.
         schema: CORPUS, QUERIES, MAPPING or GOLD.
-        source: name of the data set or file, for messages.
+        source_name: name of the data set or file, for messages.
 
     Raises:
         InputError: a required column is missing or cannot be converted.
@@ -159,7 +161,9 @@ def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, source
     columns = []
     for field in schema:
         if field.name in theirs:
-            columns.append(_convert(table[theirs[field.name]], field, theirs[field.name], source))
+            columns.append(
+                _convert(table[theirs[field.name]], field, theirs[field.name], source_name)
+            )
         elif field.nullable:
             columns.append(pa.nulls(table.num_rows, field.type))
         elif field.name == "title":
@@ -168,7 +172,7 @@ def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, source
             choices = _NAMES.get(schema, {}).get(field.name, (field.name,))
             raise InputError(
                 "is missing",
-                path=source,
+                path=source_name,
                 field=field.name,
                 allowed=f"a column {' or '.join(choices)}; the columns are "
                 f"{', '.join(table.column_names) or 'none'}",
@@ -177,14 +181,16 @@ def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, source
     return pa.table(columns, schema=schema)
 
 
-def _convert(column: pa.ChunkedArray, field: pa.Field, name: str, source: str) -> pa.ChunkedArray:
+def _convert(
+    column: pa.ChunkedArray, field: pa.Field, column_name: str, source_name: str
+) -> pa.ChunkedArray:
     """Convert a column to the type of a field of a schema.
 
     Args:
         column: values.
         field: field of the schema.
-        name: name of the column in its data set, for messages.
-        source: name of the data set or file, for messages.
+        column_name: name of the column in its data set, for messages.
+        source_name: name of the data set or file, for messages.
 
     Raises:
         InputError: a value cannot be converted, or is null where the field allows none.
@@ -199,13 +205,15 @@ def _convert(column: pa.ChunkedArray, field: pa.Field, name: str, source: str) -
     except pa.ArrowException as error:
         raise InputError(
             f"cannot be read as a data set ({error_reason(error)})",
-            path=source,
-            field=name,
+            path=source_name,
+            field=column_name,
             allowed=f"a column of the type {field.type}",
             code="hub-failed",
         ) from error
     if field.name == "title":
         converted = pc.fill_null(converted, "")
     if not field.nullable and converted.null_count:
-        raise InputError("is empty in some row", path=source, field=name, code="missing-field")
+        raise InputError(
+            "is empty in some row", path=source_name, field=column_name, code="missing-field"
+        )
     return converted

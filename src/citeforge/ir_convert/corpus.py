@@ -48,19 +48,19 @@ class PassageRow(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 def read_passage_rows(
-    paths: Iterable[Path], option: ExtraFields, counts: dict[str, int]
+    paths: Iterable[Path], extra_fields: ExtraFields, counts: dict[str, int]
 ) -> Iterator[tuple[Path, int, PassageRow]]:
     """Yield (file, line, passage) of JSON Lines files; unknown fields are counted, or kept.
 
     Args:
         paths: the files.
-        option: ``keep`` to put other fields into the metadata; else they are left out.
+        extra_fields: ``keep`` to put other fields into the metadata; else they are left out.
         counts: the number of rows with other fields is added, at the end.
     """
     total = Counter[str]()
     for path in paths:
         of_file: dict[str, int] = {}
-        how: ExtraFields = "keep" if option == "keep" else "ignore"
+        how: ExtraFields = "keep" if extra_fields == "keep" else "ignore"
         for line, row in read_known_fields(path, PassageRow, how, of_file, "passages"):
             yield path, line, row
         total.update(of_file)

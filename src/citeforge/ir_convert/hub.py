@@ -40,7 +40,7 @@ def split_revision(argument: str) -> tuple[str, str | None]:
 
 
 def download(repo: str, filename: str, revision: str | None) -> tuple[Path, str]:
-    """Download a file of a data set repository, or find it in the Hub's cache.
+    """Download a file of a Hub data set, or find it in the cache: (local path, commit hash).
 
     Returns:
         (local path, commit of the file).
@@ -76,19 +76,19 @@ class Repository:
     language: str | None = None
 
     @classmethod
-    def parse(cls, argument: str, ending: str = "") -> "Repository":
-        """Parse ``NAME[@revision][#LANGUAGE]``; if it is a local folder, hash its files.
+    def parse(cls, argument: str, suffix: str = "") -> "Repository":
+        """Parse ``NAME[@revision][#LANGUAGE]``, add a suffix to the name; hash a local folder.
 
         Args:
             argument: name of the repository, or path of the folder.
-            ending: suffix that is added to the name.
+            suffix: suffix that is added to the name.
         """
         has_language = "#" in argument and not Path(argument).exists()
         rest, _, language = argument.rpartition("#") if has_language else (argument, "", "")
         name, revision = split_revision(rest)
-        folder = Path(f"{name}{ending}")
+        folder = Path(f"{name}{suffix}")
         content = digest_folder(folder) if folder.is_dir() else None
-        return cls(f"{name}{ending}", revision, content, language or None)
+        return cls(f"{name}{suffix}", revision, content, language or None)
 
     def config(self, name: str) -> Any:
         """Load the splits of a config; with a language, of the config of that language.
@@ -234,10 +234,10 @@ def _open_judged(
     split: str | None,
     options: ReadOptions,
     repo: Repository,
-    judged: Repository,
+    judgement_repo: Repository,
     configs: Sequence[str],
 ) -> "HubSource":
-    """Open passages and queries of ``repo`` with judgements of a split (``test``) of ``judged``.
+    """Open the corpus of ``repo``, and a split's judgements from the first config that exists.
 
     Args:
         kind: name of the source.
@@ -245,17 +245,17 @@ def _open_judged(
         split: split of the judgements; None for ``test``.
         options: permissions.
         repo: data set with passages and queries.
-        judged: data set with judgements.
+        judgement_repo: data set with judgements.
         configs: configs of it that may have the judgements, tried in order.
     """
     split = split or "test"
-    splits: Any = next(filter(None, map(judged.config, configs)), None)
+    splits: Any = next(filter(None, map(judgement_repo.config, configs)), None)
     if splits is None:
-        raise judged.missing_error(*configs)
+        raise judgement_repo.missing_error(*configs)
     if split not in splits:
-        raise UnknownValueError(f"--split of {judged.name}", split, splits)
-    info = _make_info(kind, argument, split, *dict.fromkeys((repo, judged)))
-    return HubSource(repo, {RELEVANT: splits[split]}, info, options, judged)
+        raise UnknownValueError(f"--split of {judgement_repo.name}", split, splits)
+    info = _make_info(kind, argument, split, *dict.fromkeys((repo, judgement_repo)))
+    return HubSource(repo, {RELEVANT: splits[split]}, info, options, judgement_repo)
 
 
 def open_corpus_hub(
@@ -316,26 +316,26 @@ class HubSource(Source):
     def __init__(
         self,
         repo: Repository,
-        mappings: dict[str, Any],
+        pairs_by_label: dict[str, Any],
         info: SourceInfo,
         options: ReadOptions,
-        judged: Repository | None = None,
+        judgement_repo: Repository | None = None,
     ) -> None:
-        """Load a Hub data set's configs ``corpus`` and ``queries``, and its mappings.
+        """Load a Hub data set's corpus and queries, and its (query, passage) pairs by label.
 
         Args:
             repo: the data set.
-            mappings: label (``relevant``, …) to the split with its (query, passage) pairs.
+            pairs_by_label: label (``relevant``, …) to the split with its (query, passage) pairs.
             info: provenance.
             options: permissions.
-            judged: data set of the judgements, if that is another one.
+            judgement_repo: data set of the judgements, if that is another one.
         """
         super().__init__(info, options)
         self.repo = repo
         self._mined: dict[str, pa.Table] = {}
-        for label, split in mappings.items():
+        for label, split in pairs_by_label.items():
             (self._mined[label],) = read_columns(
-                [split.with_format("arrow")[:]], MAPPING, (judged or repo).name,
+                [split.with_format("arrow")[:]], MAPPING, (judgement_repo or repo).name,
                 options.extra_fields, info.counts, f"{label.replace('_', ' ')} pairs",
             )  # fmt: skip
         self._relevant = self._mined.pop(RELEVANT, MAPPING.empty_table())
@@ -372,32 +372,37 @@ class HubSource(Source):
         return Location(self.repo.name, number + 1)
 
     def field_name(self, name: str, noun: str) -> str:
-        """Name a field with the config that it is in, such as ``corpus._id``."""
+        """Name a field of passages or queries with its config, such as ``corpus._id``."""
         return f"{'corpus' if noun == 'passages' else noun}.{name}"
 
     def _convert(
-        self, tables: Iterable[pa.Table], schema: pa.Schema, noun: str
+        self, tables: Iterable[pa.Table], schema: pa.Schema, rows_noun: str
     ) -> Iterator[pa.Table]:
         """Convert tables of the data set to a schema, and count their further columns.
 
         Args:
             tables: tables of one config.
             schema: schema that they are converted to.
-            noun: plural noun for the rows, in counts.
+            rows_noun: plural noun for the rows, in counts.
         """
         return read_columns(
-            tables, schema, self.repo.name, self.options.extra_fields, self.provenance.counts, noun
+            tables,
+            schema,
+            self.repo.name,
+            self.options.extra_fields,
+            self.provenance.counts,
+            rows_noun,
         )
 
-    def _read_rows(self, split: Any, schema: pa.Schema, noun: str) -> pa.Table:
+    def _read_rows(self, split: Any, schema: pa.Schema, rows_noun: str) -> pa.Table:
         """Read a split (``datasets.Dataset``) as a table of a schema; count its further columns.
 
         Args:
             split: split of a config.
             schema: schema of the table.
-            noun: plural noun for the rows, in counts.
+            rows_noun: plural noun for the rows, in counts.
         """
-        (table,) = self._convert([split.with_format("arrow")[:]], schema, noun)
+        (table,) = self._convert([split.with_format("arrow")[:]], schema, rows_noun)
         return table
 
     def queries(self) -> pa.Table:

@@ -65,7 +65,7 @@ def read_entries(path: Path) -> list[KalmaItem]:
 
 
 def _read_rows(path: Path, row_type: Any, expected_layout: str, allowed: str) -> list[Any]:
-    """Read a JSON list, each element as ``row_type``; the other texts are for error messages.
+    """Read a JSON list, each element as ``row_type``; errors say which layout is expected.
 
     Args:
         path: JSON file.
@@ -94,14 +94,16 @@ def _read_rows(path: Path, row_type: Any, expected_layout: str, allowed: str) ->
     return rows
 
 
-def _make_item(path: Path, number: int, question: str, contents: list[dict[str, str]]) -> KalmaItem:
+def _make_item(
+    path: Path, number: int, question: str, raw_graphs: list[dict[str, str]]
+) -> KalmaItem:
     """Make an item (question, graphs) from an entry of a file in BioKaLMA's layout.
 
     Args:
         path: the file, for messages.
         number: number of the entry, from 1.
         question: its question.
-        contents: its graphs, each relation to value, with the entity's ``name`` and ``qid``.
+        raw_graphs: its graphs, each relation to value, with the entity's ``name`` and ``qid``.
 
     Raises:
         InputError: a graph has no name or qid.
@@ -111,7 +113,7 @@ def _make_item(path: Path, number: int, question: str, contents: list[dict[str, 
         question = question[len("question:") :].strip()
     graphs: list[Graph] = []
     empty: dict[str, dict[str, str]] = {}
-    for content in contents:
+    for content in raw_graphs:
         if not all(k in content for k in _META):
             raise InputError(
                 "has a graph without name and qid",
@@ -133,42 +135,45 @@ def _make_item(path: Path, number: int, question: str, contents: list[dict[str, 
     return KalmaItem(question, tuple(graphs), empty)
 
 
-def read_gold(path: Path, later_rounds: Path | None = None) -> list[list[GoldFact]]:
-    """Read each question's gold triples from ``[question, [[qid, relation, value], …]]``.
+def read_gold(path: Path, later_rounds_path: Path | None = None) -> list[list[GoldFact]]:
+    """Read each question's gold triples; with a file of later rounds, also number the rounds.
 
-    A fourth element is the round. KaLMA's code has two such files, with and without the facts of
-    round 1; with both, facts in the first alone get round 1, and those in both get round 2 ("2 or
-    later", which is all that its figures depend on).
+    An entry is ``[question, [[qid, relation, value], …]]``; a fourth element is the round. KaLMA's
+    code has two such files, with and without the facts of round 1; with both, facts in the first
+    alone get round 1, and those in both get round 2 ("2 or later", which is all that its figures
+    depend on).
 
     Args:
         path: facts of all rounds.
-        later_rounds: facts of rounds 2 and later.
+        later_rounds_path: facts of rounds 2 and later.
 
     Raises:
         InputError: a file has another layout, or only the second file has a fact.
     """
     first = _gold_rows(path)
-    if later_rounds is None:
+    if later_rounds_path is None:
         return first
-    others = _gold_rows(later_rounds)
+    others = _gold_rows(later_rounds_path)
     if len(others) != len(first):
         raise InputError(
             f"has {len(others)} entries and {path.name} has {len(first)}",
-            path=later_rounds,
+            path=later_rounds_path,
             code="wrong-value",
         )
     both = zip(first, others, strict=True)
-    return [_number_rounds(later_rounds, at, mine, rest) for at, (mine, rest) in enumerate(both, 1)]
+    return [
+        _number_rounds(later_rounds_path, at, mine, rest) for at, (mine, rest) in enumerate(both, 1)
+    ]
 
 
 def _number_rounds(
-    path: Path, entry: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
+    path: Path, entry_number: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
 ) -> list[GoldFact]:
     """Set the round of a question's facts: 2 or more if ``later`` has the fact, else 1.
 
     Args:
         path: file of ``later``, for messages.
-        entry: number of the question, from 1.
+        entry_number: number of the question, from 1.
         facts: facts of all rounds.
         later: those of rounds 2 and later.
 
@@ -187,7 +192,7 @@ def _number_rounds(
         raise InputError(
             f"has {alone.qid}, {alone.relation}, {alone.value}, which no round of the gold has",
             path=path,
-            field=f"entry {entry}",
+            field=f"entry {entry_number}",
             allowed="facts of the file given with --gold",
             code="unknown-id",
         )

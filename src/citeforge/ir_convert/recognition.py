@@ -29,12 +29,12 @@ class RecognisedSource:
     spec: str
 
 
-def recognise_source(path: Path, start: bytes | None = None) -> RecognisedSource | None:
+def recognise_source(path: Path, first_bytes: bytes | None = None) -> RecognisedSource | None:
     """Recognise BEIR's folders and files, and HAGRID's files; None for anything else.
 
     Args:
         path: file or folder.
-        start: first bytes of the file; None to read them.
+        first_bytes: first bytes of the file; None to read them.
 
     Raises:
         InputError: the file cannot be read.
@@ -42,9 +42,9 @@ def recognise_source(path: Path, start: bytes | None = None) -> RecognisedSource
     if path.is_dir():
         is_beir = any((path / f"corpus.jsonl{gz}").is_file() for gz in ("", ".gz"))
         return RecognisedSource("a BEIR folder", f"beir:{path}") if is_beir else None
-    if start is None:
-        start = read_start(path, _START) if path.suffix in _ENDINGS else b""
-    line = start.lstrip().partition(b"\n")[0]
+    if first_bytes is None:
+        first_bytes = read_start(path, _START) if path.suffix in _ENDINGS else b""
+    line = first_bytes.lstrip().partition(b"\n")[0]
     if _JUDGEMENTS.match(line):
         return RecognisedSource("a file of BEIR's judgements", f"beir:{path.parent.parent}")
     try:

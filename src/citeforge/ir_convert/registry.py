@@ -338,7 +338,7 @@ def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
 
 
 def open_corpus(spec: str, split: str | None, options: ReadOptions, option_name: str) -> Source:
-    """Open a source to read only its passages.
+    """Open a source to read only its passages; ``option_name`` is for messages.
 
     Args:
         spec: ``kind:argument``.

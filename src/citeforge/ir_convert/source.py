@@ -86,7 +86,7 @@ def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> Non
 
 
 def duplicate_id(name: str, first: Location, second: Location, field: str = "_id") -> InputError:
-    """Make the error for an id that occurs twice with different content.
+    """Make the error for an id that occurs at two locations with different content.
 
     Args:
         name: the id.
@@ -185,7 +185,7 @@ class RowChecks:
     """
 
     def __init__(self, source: Source, noun: str = "passages") -> None:
-        """Prepare to check rows of a source, batch by batch: their ids, texts and repeats.
+        """Prepare to check a source's rows (``noun``: passages or queries): ids, texts, repeats.
 
         Args:
             source: says what is skipped, and for errors the line of a row and names of fields.
@@ -198,7 +198,7 @@ class RowChecks:
         self._n_checked = 0
 
     def has_repeats(self, batch: pa.RecordBatch) -> bool:
-        """Register the ids of the next batch; return True once, when the first id repeats.
+        """Register a batch's ids; return whether one may repeat (False after :meth:`find_repeats`).
 
         Raises:
             InputError: an id is empty.
@@ -212,7 +212,7 @@ class RowChecks:
     def find_repeats(
         self, batches: Iterable[pa.RecordBatch], same_batches: Iterable[pa.RecordBatch]
     ) -> None:
-        """Find rows that repeat an earlier one, which :meth:`clean` then leaves out.
+        """Find rows that repeat an earlier id, reading all batches twice; :meth:`clean` omits them.
 
         Args:
             batches: all rows, from the start.
@@ -377,7 +377,7 @@ class Source(ABC):
         return Location(row.path, row.line)
 
     def field_name(self, name: str, noun: str) -> str:
-        """Name a field as its file does, for messages.
+        """Name a field of passages or queries (``noun``) as its file does, for messages.
 
         Args:
             name: ``_id`` or ``text``.
