@@ -148,14 +148,15 @@ _ENGLISH: dict[Where, dict[str, str]] = {
             "pairs dropped: two of the facts left to ask for say the same",
         "pairs_whose_questions_say_an_answer":
             "pairs dropped: every question would say one of its answers",
-        "pairs_whose_seed_was_not_annotated": "pairs dropped: the seed could not be annotated",
+        "pairs_whose_seed_was_not_annotated": 
+            "pairs dropped: the seed could not be annotated: {}",
         "pairs_with_a_long_general_question":
             "pairs dropped: the general questions left would have more than 20 words",
         "pairs_with_an_impossible_life": "pairs dropped: an entity would have {:words}",
         "pairs_with_a_short_name": "pairs dropped: a name has fewer than {} parts",
-        "pairs_without_a_further_triple": "pairs dropped: no triple could be written in round {}",
-        "pairs_without_a_question": "pairs dropped: the writer asked no {} question",
-        "pairs_without_a_seed": "pairs dropped: the writer wrote no seed sentence",
+        "pairs_without_a_further_triple": "pairs dropped: no triple could be added: {}",
+        "pairs_without_a_question": "pairs dropped: the writer asked no {} question: {}",
+        "pairs_without_a_seed": "pairs dropped: the writer wrote no seed sentence: {}",
         "pairs_without_entity": "pairs dropped: no entity has the name",
         "pairs_without_facts":
             "pairs dropped: no choice of whole themes has --min-facts to --max-facts facts",

@@ -315,7 +315,7 @@ def test_pairs_without_a_question_are_dropped_and_counted(tmp_path: Path) -> Non
     with refused("no-queries") as caught:
         build_kalma(*options(out, "father", limit=2), scripted({}, is_mute=True))
     for fact in (
-        "no triple could be written in round 2", "replies refused: extend: lost a citation",
+        "no triple could be added: lost a citation", "replies refused: extend: lost a citation",
         "--stand-in",
     ):  # fmt: skip
         assert fact in str(caught.value)

@@ -96,15 +96,40 @@ def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
     assert (result is None) == (reason is None)
 
 
-def test_no_sentence_ends_inside_a_name() -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Dr. No", "Ian Fleming"),
+        ("Guards! Guards!", "Terry Pratchett"),
+        ("Who's Afraid of Virginia Woolf?", "Edward Albee"),
+        ("Help!", "P!nk"),
+        ("The Hobbit", "J. R. R. Tolkien"),
+        ("Never. Not. Once", "Monsters, Inc."),
+    ],
+)
+@pytest.mark.parametrize("publisher", ["St. John Press", "Yahoo!", "Press, Inc."])
+def test_no_sentence_ends_inside_a_name(name: str, value: str, publisher: str) -> None:
     checker = check.ExtensionCheck(PEOPLE, SentenceSegmenter())
     pool = [
-        replace(MATHS, name="Dr. No", relation="author", value="Ian Fleming"),
-        replace(MATHS, name="Dr. No", relation="publisher", value="St. John Press"),
+        replace(MATHS, name=name, relation="author", value=value),
+        replace(MATHS, name=name, relation="publisher", value=publisher),
     ]
-    before = f"The author of Dr. No is Ian Fleming {marker(pool[0])}."
-    after = f"{before} The publisher of Dr. No is St. John Press {marker(pool[1])}."
-    assert checker.find_faults([check.Extension(before, after, pool[1], pool)]) == [None]
+    said, added = (PEOPLE.verbalise(t).removesuffix(".") for t in pool)
+    before = f"{said} {marker(pool[0])}."
+    extensions = [
+        check.Extension(before, f"{before} {added} {marker(pool[1])}.{more}", pool[1], pool)
+        for more in ("", " It was fun. It was hard.")
+    ]
+    assert checker.find_faults(extensions) == [None, "is 3 sentences longer"]
+
+
+def test_words_of_a_name_begin_no_sentence_and_deny_nothing() -> None:
+    names = {"Q1": "Guards! Guards!", "Q2": "The Man who Was not There"}
+    mentions = Mentions("Guards! Guards! and The Man who Was not There won Oscars.", names)
+    at = mentions.text.index("Oscars")
+    assert mentions.is_preceded_by_name(mentions.text.index("The Man"))
+    assert not mentions.is_denied(at, at + 6)
+    assert Mentions("Guards! Guards! never won Oscars.", names).is_denied(26, 32)
 
 
 def test_the_extend_prompts_demonstration_follows_its_own_rule() -> None:

@@ -19,7 +19,8 @@ from citeforge.builders.kalma.themes import GENERAL_WORDS, NoPlan, Plan, Planner
 from citeforge.builders.kalma.writer_requests import embedded_templates
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
-from citeforge.engines.text.variety import mask_names, measure_variety
+from citeforge.engines.text.names import mask_names
+from citeforge.engines.text.variety import measure_variety
 from citeforge.kg.domain import Domain, Phrasing, load_domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph

@@ -289,6 +289,27 @@ def test_a_shared_surname_may_be_said_once() -> None:
     assert found.find_fault(asking) is None
 
 
+@pytest.mark.parametrize(
+    "title", ["Where Eagles Dare", "Who's Afraid of Virginia Woolf?", "Guards! Guards!", "Dr. No",
+              "What's Up, Doc?", "When We Were Kings", "The Girl who Never Played"]
+)  # fmt: skip
+def test_words_and_marks_of_a_title_are_none_of_the_question(title: str) -> None:
+    genre, who = fact("Q1", title, "genre", "drama"), fact("Q1", title, "director", "Ann Lee")
+    for text, fault in (
+        ("What was {}'s genre, and who was its director?", ""),
+        ("Who was {}'s director, and what was {}'s genre?", ""),
+        ("What was the genre of {}, and who was the director of {}?", ""),
+        ("What was {}'s genre?", "does not ask for its facts: director"),
+        ("What was {}'s genre? Who was its director?", "has more than one question mark"),
+        ("What was {}'s genre. Who was its director?", "is not one sentence"),
+        ("What was {}'s genre, and who was not its director?", "denies something: 'not'"),
+    ):
+        asking = QuestionToCheck(text.replace("{}", title), (genre, who), (genre, who))
+        (found,) = CHECK.check([asking])
+        reason = found.find_fault(asking) or ""
+        assert reason.startswith(fault) and bool(reason) == bool(fault), (text, reason)
+
+
 def test_who_or_what_is_one_opener() -> None:
     ally = of_ann("ally of", "Sweden")
     asking = QuestionToCheck(

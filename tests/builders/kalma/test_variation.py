@@ -12,7 +12,8 @@ from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToChe
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.themes import Plan, Planner
 from citeforge.builders.kalma.variation import Variation
-from citeforge.engines.text.variety import find_opener, mask_names, measure_variety
+from citeforge.engines.text.names import mask_names
+from citeforge.engines.text.variety import find_opener, measure_variety
 from citeforge.kg.clauses import ThemeWording
 from citeforge.kg.domain import Domain, Phrasing, load_domain
 from citeforge.kg.drafts import DraftRelation, ValueSort, draft_phrasing, listed_properties

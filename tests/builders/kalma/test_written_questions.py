@@ -157,7 +157,7 @@ def test_pairs_without_a_question_for_their_facts_are_dropped_and_counted(
         failed = inline(*BUILD, *MODELS, "--base-url", server.url, "--out", "k")
     assert failed.code == "no-queries" and not (tmp_path / "k").exists()
     for part in (
-        "the writer asked no general question: 1",
+        "the writer asked no general question: does not ask for its facts: 1",
         "general: does not ask for its facts (3)",
     ):
         assert part in failed.stderr, failed.stderr

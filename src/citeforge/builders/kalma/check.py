@@ -13,6 +13,7 @@ from citeforge.builders.kalma.mentions import (
 from citeforge.builders.kalma.words import PLAIN, RelationWords, meaning_words
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.text.names import blank_names
 from citeforge.engines.text.segment import Segmenter
 from citeforge.kg.domain import Domain
 from citeforge.schemas.citations.grammar import without_markers
@@ -23,6 +24,7 @@ from citeforge.schemas.text import normalise_em
 _YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
 _TOKEN = re.compile(r"\w+")
 _FOLLOWING = re.compile(r"(?<=[A-Za-z])[ -]+([a-z]+)")
+_MARK = re.compile(r"[.!?]")
 _CLAIM = re.compile(r"\d[\w.,]*|\b[A-Z][\w’']+\b")
 """Numbers and names."""
 
@@ -194,8 +196,9 @@ class ExtensionCheck:
         if sorted(new) != sorted([*old, triple.key]):
             return "does not add just the citation of the new fact", ""
         text = without_citations(extension.after, pool)
-        before = self._sentences(without_citations(extension.before, pool), pool)
-        after = self._sentences(text, pool)
+        names = [*extension.aliases, *(part for t in pool for part in (t.name, t.value))]
+        before = self._sentences(without_citations(extension.before, pool), names)
+        after = self._sentences(text, names)
         grown = len(after) - len(before)
         if not 0 <= grown <= 1:
             return f"is {grown} sentences longer", ""
@@ -236,12 +239,10 @@ class ExtensionCheck:
                     return f"claims what no triple says: {word!r}"
         return None
 
-    def _sentences(self, text: str, pool: Iterable[Triple]) -> list[str]:
+    def _sentences(self, text: str, names: Iterable[str]) -> list[str]:
         """Split a text into sentences; none ends inside a name or value of a triple ("Dr. No")."""
-        masked = text
-        for name in {part for t in pool for part in (t.name, t.value) if "." in part}:
-            masked = masked.replace(name, name.replace(".", "_"))
-        return [text[s:e] for s, e in self.segmenter.split(masked)]
+        blanked = blank_names(text, (name for name in names if _MARK.search(name)))
+        return [text[s:e] for s, e in self.segmenter.split(blanked)]
 
     def _find_contradiction(self, sentence: str, pool: Sequence[Triple]) -> str | None:
         """Say how a sentence contradicts a single-valued fact; None if it contradicts none."""

@@ -12,7 +12,7 @@ from citeforge.builders.kalma.mentions import annotate, contains_value, marker, 
 from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.themes import NoPlan, Plan, Planner
-from citeforge.builders.kalma.writer_requests import Asker, Replies, check_each
+from citeforge.builders.kalma.writer_requests import Asker, Replies, check_each, refusal_kind
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.engines.progress import progress
@@ -216,11 +216,11 @@ class Evolver:
             return None if fact.name in reply and says_value else "does not name both"
 
         facts = {n: {"fact": self.words.verbalise(e.pair.stated)} for n, e in wanting.items()}
-        taken = self.asker.ask("seed", facts, check_each(explain_refusal)).taken
+        replies = self.asker.ask("seed", facts, check_each(explain_refusal))
         for name, e in wanting.items():
-            e.seed = taken.get(name, "")
+            e.seed = replies.taken.get(name, "")
             if not e.seed:
-                e.dropped = "pairs_without_a_seed"
+                e.dropped = count_key("pairs_without_a_seed", replies.last_refusal(name))
 
     def _annotate(self, planner: Planner) -> None:
         """Let the LLM cite facts in each pair's first sentence; then plan each question's facts."""
@@ -241,7 +241,8 @@ class Evolver:
         replies = self.asker.ask("annotate", values, check_each(explain_refusal))
         for name, e in active.items():
             if name not in replies.taken:
-                e.dropped = "pairs_whose_seed_was_not_annotated"
+                why = replies.last_refusal(name)
+                e.dropped = count_key("pairs_whose_seed_was_not_annotated", why)
                 continue
             text = replies.taken[name]
             cited = check.cited_triples(text, e.pair.pool)
@@ -285,7 +286,8 @@ class Evolver:
                 notes[name] += texts
         for name, e in active.items():
             if name not in written:
-                e.dropped = count_key("pairs_without_a_further_triple", number)
+                why = refusal_kind(notes[name][-1])
+                e.dropped = count_key("pairs_without_a_further_triple", why)
                 continue
             turn, text = written[name]
             best = tuple(ranked[name][: max(_KEPT_CANDIDATES, turn + 1)])
@@ -326,11 +328,12 @@ class Evolver:
                 for name, e in active.items()
             }
             find_faults = partial(self._find_question_faults, task)
-            taken = self.asker.ask(task, values, find_faults).taken
+            replies = self.asker.ask(task, values, find_faults)
             for name, e in active.items():
-                setattr(e, task, taken.get(name, ""))
-                if name not in taken:
-                    e.dropped = count_key("pairs_without_a_question", task)
+                setattr(e, task, replies.taken.get(name, ""))
+                if name not in replies.taken:
+                    why = replies.last_refusal(name)
+                    e.dropped = count_key("pairs_without_a_question", task, why)
 
     def _find_question_faults(self, form: str, replies: dict[str, str]) -> dict[str, str | None]:
         """Say why each general or specific question is refused; None for those accepted."""

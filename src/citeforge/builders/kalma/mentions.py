@@ -5,6 +5,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from citeforge.builders.kalma.words import OPENERS, STOP
+from citeforge.engines.text.names import blank_names
 from citeforge.schemas.citations.triples import render
 from citeforge.schemas.kg import Triple
 from citeforge.schemas.matching.answers import AnswerText
@@ -44,6 +46,16 @@ def words_in(
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")
     begin, end, _ = within.indices(len(text))
     return pattern.finditer(text, begin, end) if words else iter(())
+
+
+def find_name_words(name: str) -> list[str]:
+    """List the words of a name that may stand for it: capitalised, no "The" and no "Where"."""
+    return [
+        word
+        for word in name.split()
+        if word[:1].isupper() and len(word) > 2
+        and re.split("['’]", word)[0].lower() not in OPENERS | STOP
+    ]  # fmt: skip
 
 
 def _name_before(text: str, start: int) -> bool:
@@ -86,13 +98,14 @@ class Mentions:
         parts = Counter(w for name in names.values() for w in dict.fromkeys(name.split()))
         spoken = {name: qid for qid, name in names.items()}
         for qid, name in names.items():
-            for word in name.split():
-                if parts[word] == 1 and word[:1].isupper() and len(word) > 2:
+            for word in find_name_words(name):
+                if parts[word] == 1:
                     spoken.setdefault(word, qid)
         longest = sorted(spoken, key=lambda name: (-len(name), name))
         self.spans = [(m.start(), m.end(), spoken[m[0]]) for m in words_in(text, longest)]
         self.text = text
         self._words = {*names.values(), *values}
+        self._blanked = blank_names(text, self._words)
         self._starts = [start for start, _, _ in self.spans]
         self._qids = [qid for _, _, qid in self.spans]
 
@@ -131,9 +144,9 @@ class Mentions:
 
         Words of names are no negations: ``Tomorrow Never Dies was released in 1997``.
         """
-        begin = max((m.end() for m in _CLAUSE.finditer(self.text) if m.end() <= start), default=0)
-        denials = DENIAL.finditer(self.text, begin, start)
-        return any(not self._is_inside_value(*m.span()) for m in denials)
+        text = self._blanked
+        begin = max((m.end() for m in _CLAUSE.finditer(text) if m.end() <= start), default=0)
+        return DENIAL.search(text, begin, start) is not None
 
     def subject(self, position: int) -> str | None:
         """Get the QID of the entity that text at a position is about: the last one named before it.
@@ -144,7 +157,7 @@ class Mentions:
         if not self._qids:
             return None
         last = max(0, bisect_left(self._starts, position) - 1)
-        if _GOES_ON.search(self.text, self._starts[last], max(position, self._starts[last])):
+        if _GOES_ON.search(self._blanked, self._starts[last], max(position, self._starts[last])):
             last = min(last, self._first_in_sentence(position))
         return self._qids[last]
 
@@ -154,7 +167,9 @@ class Mentions:
 
     def _first_in_sentence(self, position: int) -> int:
         """Get the index of the first entity mention in the sentence that contains a position."""
-        begin = max((m.end() for m in _SENTENCE_END.finditer(self.text, 0, position)), default=0)
+        begin = max(
+            (m.end() for m in _SENTENCE_END.finditer(self._blanked, 0, position)), default=0
+        )
         return bisect_left(self._starts, begin)
 
 

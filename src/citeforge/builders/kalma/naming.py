@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from citeforge.builders.kalma.mentions import Mentions
-from citeforge.builders.kalma.question_clauses import AUXILIARIES, OPENERS, PREPOSITIONS
+from citeforge.builders.kalma.question_clauses import AUXILIARIES, PREPOSITIONS
 from citeforge.builders.kalma.question_words import QuestionWords
-from citeforge.builders.kalma.words import GENERIC, PLAIN, STOP, fold
+from citeforge.builders.kalma.words import GENERIC, OPENERS, PLAIN, STOP, fold
 from citeforge.kg.domain import Domain
 from citeforge.schemas.kg import Triple, relation_key
 

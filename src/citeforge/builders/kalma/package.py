@@ -19,7 +19,8 @@ from citeforge.builders.package import PackageWriter
 from citeforge.builders.verify import Problems
 from citeforge.engines.shown import show_number
 from citeforge.engines.tables import rows_of
-from citeforge.engines.text.variety import mask_names, variety_stats
+from citeforge.engines.text.names import mask_names
+from citeforge.engines.text.variety import variety_stats
 from citeforge.kg.sensitive import sensitive_relations
 from citeforge.package.items import by_query
 from citeforge.package.package import Package

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from citeforge.builders.kalma.mentions import Mentions
-from citeforge.builders.kalma.words import fold
+from citeforge.builders.kalma.words import OPENERS, fold
 
-OPENERS = frozenset("what which who whom whose when where why how".split())
 PREPOSITIONS = frozenset(
     "in on of for to from by with at under into about through as during against among within over "
     "besides since until as".split()

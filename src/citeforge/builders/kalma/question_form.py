@@ -7,17 +7,13 @@ about, and states nothing.
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from citeforge.builders.kalma.mentions import DENIAL
+from citeforge.builders.kalma.mentions import DENIAL, find_name_words
 from citeforge.builders.kalma.phrasing import find_given_away
-from citeforge.builders.kalma.question_clauses import (
-    AUXILIARIES,
-    OPENERS,
-    PREPOSITIONS,
-    AskedClause,
-)
+from citeforge.builders.kalma.question_clauses import AUXILIARIES, PREPOSITIONS, AskedClause
 from citeforge.builders.kalma.themes import GENERAL_WORDS
-from citeforge.builders.kalma.words import PLAIN, fold
+from citeforge.builders.kalma.words import OPENERS, PLAIN, fold
 from citeforge.engines.text.languages import detect_language
+from citeforge.engines.text.names import mask_names
 from citeforge.schemas.kg import Triple
 
 LANGUAGE = "en"
@@ -78,12 +74,8 @@ def find_form_fault(
         shown: triples that it may rest on.
         gold: facts that it asks for, whose values it must not say.
     """
-    masked = question
-    for name in sorted({*names, *(t.name for t in shown)}, key=len, reverse=True):
-        masked = masked.replace(name, "X")
-    parts = {w for name in names for w in name.split() if w[:1].isupper() and len(w) > 2}
-    for part in sorted(parts):
-        masked = re.sub(rf"\b{re.escape(part)}\b", "X", masked)
+    masked = mask_names(question, {*names, *(t.name for t in shown)})
+    masked = mask_names(masked, {word for name in names for word in find_name_words(name)})
     return (
         _find_shape_fault(question, masked, form)
         or _find_unnamed(question, names)

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from itertools import chain, combinations
 
-from citeforge.builders.kalma.question_clauses import (
+from citeforge.builders.kalma.question_clauses import AskedClause, Token, count_words
+from citeforge.builders.kalma.words import (
+    GENERIC,
     OPENERS,
-    AskedClause,
-    Token,
-    count_words,
+    PLAIN,
+    RelationWords,
+    fold,
+    meaning_words,
 )
-from citeforge.builders.kalma.words import GENERIC, PLAIN, RelationWords, fold, meaning_words
 from citeforge.kg.classes import phrasings
 from citeforge.kg.domain import Domain
 from citeforge.kg.wordings import expand, read_wordings

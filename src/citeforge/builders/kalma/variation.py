@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from citeforge.builders.kalma.phrasing import Composed, compose, find_given_away
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.engines.draws import generator
-from citeforge.engines.text.variety import find_opener, mask_names, word_runs
+from citeforge.engines.text.names import mask_names
+from citeforge.engines.text.variety import find_opener, word_runs
 from citeforge.kg.domain import Domain
 from citeforge.schemas.kg import Triple
 

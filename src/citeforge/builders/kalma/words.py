@@ -11,6 +11,7 @@ from citeforge.schemas.kg import relation_key
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SLOT = re.compile(r"\{\w+\}")
 _TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
+OPENERS = frozenset("what which who whom whose when where why how".split())
 STOP = frozenset(
     "a an and as at by did do does each from had has have his her in is it its of on or "
     "the their to was were what which with".split()

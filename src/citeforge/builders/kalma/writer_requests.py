@@ -90,6 +90,10 @@ class Replies:
     taken: dict[str, str]
     refused: dict[str, list[str]]
 
+    def last_refusal(self, name: str) -> str:
+        """Get the kind of reason why the last reply on a pair was refused."""
+        return refusal_kind(self.refused[name][-1])
+
 
 class Asker:
     """Client of the writing LLM: asks in batches, and again for refused replies.

@@ -1,8 +1,7 @@
 """Variety of texts of one kind, such as questions: openers, repeated runs, distinct pairs."""
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from citeforge.engines.shown import show_percent
@@ -41,12 +40,6 @@ class Variety:
     def commonest_share(self) -> float:
         """Share of the texts that begin with the most common opener."""
         return self.n_commonest / max(self.n_texts, 1)
-
-
-def mask_names(text: str, names: Collection[str]) -> str:
-    """Replace each of the given names in a text by X, longer ones first."""
-    found = "|".join(re.escape(name) for name in sorted(names, key=lambda n: (-len(n), n)))
-    return re.sub(rf"(?<!\w)(?:{found})(?!\w)", "X", text) if found else text
 
 
 def words_of(text: str) -> list[str]:
