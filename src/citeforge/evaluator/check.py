@@ -326,7 +326,7 @@ _IN_BRACKETS = re.compile(r"\[([^\[\]\n]{2,120})\]")
 
 
 def report_markup(answer: SubmissionLine) -> Markup | None:
-    """Read URL citations of an answer that brings its own web pages; None for other answers."""
+    """Read the URL citations of an answer that contains web pages; None for other answers."""
     if answer.spans is not None or not any(p.url for p in answer.passages or ()):
         return None
     markup = read_markup(answer.output)
@@ -335,7 +335,7 @@ def report_markup(answer: SubmissionLine) -> Markup | None:
 
 
 def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]:
-    """Warn of cited numbers without reference, duplicate references, and pages without text."""
+    """Warn of URL citations whose number has no reference, or two, and of pages without text."""
     if markup.unlisted:
         numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
         text = f"cites {numbers}; the list of references has no URL for it"
@@ -403,7 +403,7 @@ class Marks:
             yield from span_warnings(answer, [p.text for p in shown], grammar.base)
 
     def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
-        """Count an answer with a mark of an unusual form, such as ``(doc 3)``; keep the first one.
+        """Count an answer that has an unusual citation mark, such as ``(doc 3)``, for the warnings.
 
         Args:
             output: the answer.
@@ -440,7 +440,7 @@ def _unread_warning(marks: Sequence[str]) -> Finding:
 def _name_citation_warnings(
     bracketed: Sequence[str], passages: Sequence[Passage] | Sequence[OwnPassage]
 ) -> Iterator[Finding]:
-    """Warn of brackets that cite a passage by its title or id instead of its number.
+    """Warn of texts in an answer's brackets that are a passage's title or id, not its number.
 
     Args:
         bracketed: texts in the answer's brackets.

@@ -42,7 +42,7 @@ that change a measure's meaning (protocol, plugin) are not among them."""
 
 
 def _advise(parts: Iterable[str]) -> str | None:
-    """Write advice on how to compare scores whose signatures differ in the given parts.
+    """Write how to make scores comparable whose signatures differ in parts; None for versions.
 
     Args:
         parts: signature parts that differ, such as ``ctx:a / b``.
@@ -130,7 +130,7 @@ class Difference:
 
     @property
     def name(self) -> str:
-        """Name of the measure, marked if compared per query, or if any citation satisfies it."""
+        """Name of the measure, marked if compared per query or trivial (all passages relevant)."""
         marks = {BY_QUERY: self.by_query, TRIVIAL: self.is_trivial}
         return " ".join([self.measure, *(mark for mark, applies in marks.items() if applies)])
 
@@ -185,7 +185,7 @@ def compare_many(
     across: Sequence[str] = (),
     by: Sequence[str] = (),
 ) -> Comparison:
-    """Compare pairs of systems; a pair that cannot be compared is listed and skipped.
+    """Compare pairs of systems, ``across`` judges, contexts, …; list pairs that are impossible.
 
     Args:
         files: score files.
@@ -224,25 +224,25 @@ def compare_many(
     return Comparison(differences, left_out, files, names, small)
 
 
-def parts_across(across: Sequence[str]) -> tuple[str, ...]:
-    """Convert values of ``--across`` to prefixes of the signature parts that may then differ.
+def parts_across(names: Sequence[str]) -> tuple[str, ...]:
+    """Convert names of settings (``judges``, …) to the signature parts that may differ.
 
     Raises:
         UnknownValueError: a name is not in :data:`ACROSS`.
     """
-    for name in across:
+    for name in names:
         if name not in ACROSS:
             raise UnknownValueError("part of signatures", name, ACROSS)
-    return tuple(ACROSS[name] for name in across)
+    return tuple(ACROSS[name] for name in names)
 
 
 def compare_pairs(
     pairs: Sequence[tuple[ScoreFile, ScoreFile]],
     measures: Collection[str],
-    across: Sequence[str] = (),
+    allowed_parts: Sequence[str] = (),
     on_error: Callable[[InputError], None] | None = None,
 ) -> list[list[Difference]]:
-    """Compare systems pairwise on the given measures; Holm adjusts the p-values over all tests.
+    """Compare systems pairwise; p-values are Holm-adjusted; pair errors go to ``on_error``.
 
     The family of tests is all pairs on all measures, without the placebo, and once for measures
     with the same values. The number of permutations (at most 200,000) is such that the smallest
@@ -251,7 +251,7 @@ def compare_pairs(
     Args:
         pairs: score files.
         measures: names of the measures that are compared.
-        across: parts of signatures in which two may differ.
+        allowed_parts: parts of signatures in which two may differ.
         on_error: called with the error of a pair that cannot be compared, which then has no rows;
             None to raise it.
 
@@ -264,7 +264,9 @@ def compare_pairs(
     by_pair: list[list[_Row]] = []
     for first, second in pairs:
         try:
-            by_pair.append(_compare(first, second, _pair_scores(first, second, measures, across)))
+            by_pair.append(
+                _compare(first, second, _pair_scores(first, second, measures, allowed_parts))
+            )
         except InputError as error:
             if on_error is None:
                 raise
@@ -286,7 +288,7 @@ def compare_pairs(
 
 
 def _copy_repeated_p(differences: list[Difference]) -> list[Difference]:
-    """Copy Holm's p-value to comparisons whose values repeat those of another measure."""
+    """Copy Holm's p-value from a measure to those that have the same values for every query."""
     of_measure = {d.measure: d.p_holm for d in differences}
     return [replace(d, p_holm=of_measure[d.same_as]) if d.same_as else d for d in differences]
 
@@ -305,26 +307,26 @@ def find_parts_across(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _pairs(
-    files: Sequence[ScoreFile], against: str | None
+    files: Sequence[ScoreFile], baseline: str | None
 ) -> Iterator[tuple[ScoreFile, ScoreFile]]:
     """Yield pairs of score files to compare: all pairs, or the baseline with each other system."""
-    if against is None:
+    if baseline is None:
         yield from itertools.combinations(files, 2)
         return
     for file in files:
-        if file.system != against:
-            yield find_baseline(file, files, against), file
+        if file.system != baseline:
+            yield find_baseline(file, files, baseline), file
 
 
-def find_baseline(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> ScoreFile:
-    """Find the baseline's score file on the context set of ``file``, else its first file.
+def find_baseline(file: ScoreFile, files: Sequence[ScoreFile], baseline: str) -> ScoreFile:
+    """Find a score file of the baseline system, if possible on the context set of ``file``.
 
     Raises:
         UnknownValueError: no system of that name.
     """
-    matches = [f for f in files if f.system == against]
+    matches = [f for f in files if f.system == baseline]
     if not matches:
-        raise UnknownValueError("system", against, {f.system for f in files})
+        raise UnknownValueError("system", baseline, {f.system for f in files})
     return next((f for f in matches if f.context == file.context), matches[0])
 
 
@@ -411,7 +413,7 @@ def _compare(
 def measure_change(
     a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None
 ) -> PairedChange:
-    """Compute two systems' mean paired difference (second minus first) in the measure's range.
+    """Compute the mean paired difference of two systems (second minus first) on one measure.
 
     Args:
         a: score of the first system.
@@ -423,7 +425,7 @@ def measure_change(
 
 
 def _placebo_endings(file: ScoreFile) -> set[str]:
-    """Collect the name endings ``CONDITION]`` of measures in an experiment's placebo conditions."""
+    """Collect endings ``CONDITION]`` of the names of measures in placebo conditions."""
     if file.design is None:
         return set()
     cells = [c for c in file.design.cells if c.labels == PLACEBO]
@@ -431,15 +433,15 @@ def _placebo_endings(file: ScoreFile) -> set[str]:
 
 
 def _pair_scores(
-    first: ScoreFile, second: ScoreFile, names: Collection[str], across: Sequence[str]
+    first: ScoreFile, second: ScoreFile, names: Collection[str], allowed_parts: Sequence[str]
 ) -> list[tuple[MeasureScore, MeasureScore]]:
-    """Pair the scores of two files on each chosen measure that both have.
+    """Pair two files' scores of each chosen measure; only some signature parts may differ.
 
     Args:
         first: score file of the first system.
         second: score file of the second system.
         names: chosen measures.
-        across: prefixes of signature parts in which the scores may differ.
+        allowed_parts: prefixes of signature parts in which the scores may differ.
 
     Raises:
         InputError: there are none, or they cannot be compared; names the parts that differ.
@@ -451,7 +453,7 @@ def _pair_scores(
         if other is None or mine.name not in names:
             continue
         parts = differing_parts(mine.signature, other.signature)
-        if any(part.partition(":")[0] not in across for part in parts):
+        if any(part.partition(":")[0] not in allowed_parts for part in parts):
             raise InputError(
                 f"{first.system} and {second.system} are not comparable on {mine.name}: "
                 + "; ".join(

@@ -79,7 +79,7 @@ class LabelCorrection:
         self, submission: Submission, scored: ScoredSubmission, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
-        """Add values corrected by people's labels to each judged measure's entry; return warnings.
+        """Add values corrected by people's labels to a score file's entries; return warnings.
 
         Args:
             submission: submission that is scored.
@@ -164,7 +164,7 @@ class RateCorrection:
         self, submission: Submission, scored: ScoredSubmission, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
-        """Add values corrected by the judge's error rates to the entries; return warnings.
+        """Add values corrected by the judge's error rates to score file entries; return warnings.
 
         The measures are computed with no verdict at all, too: their bounds are the values if the
         judge says no, or yes, to every pair.
@@ -260,7 +260,7 @@ Judged = Mapping[str, tuple[Measure, Sample, MeasureScore, Signature]]
 def _judged_entries(
     scored: ScoredSubmission, entries: Sequence[MeasureScore], signatures: Sequence[Signature]
 ) -> Judged:
-    """Map names of judged measures with intervals to (measure, sample, score, signature)."""
+    """Select judged measures: name to (measure, sample, its entry in the score file, signature)."""
     return {
         m.name: (m, sample, entry, signature)
         for (m, sample), entry, signature in zip(
@@ -319,22 +319,22 @@ def _label_warnings(human_labels: HumanLabels) -> list[str]:
 def _collect_units(
     by_judge: Sample,
     by_people: Sample,
-    without_verdicts: Sample,
+    unjudged: Sample,
     human_labels: HumanLabels,
     clusters: npt.NDArray[np.int64] | None,
 ) -> Units:
-    """Collect each answer's part of a measure's sums, by judge verdicts and by people's labels.
+    """Collect the sums of each answer by judge verdicts and by people's labels, to correct them.
 
     Labels are of the first run; for answers without labels, the mean of their runs is taken.
 
     Args:
         by_judge: sample of the measure by the judge's verdicts.
         by_people: by people's labels; bounds differ where a label is missing.
-        without_verdicts: without any verdict; bounds differ where the value needs one.
+        unjudged: without any verdict; bounds differ where the value needs one.
         human_labels: labels.
         clusters: cluster of each query, if questions repeat.
     """
-    open_ = _lacks_verdict(without_verdicts).any(axis=0)
+    open_ = _lacks_verdict(unjudged).any(axis=0)
     rows = np.isin(np.arange(by_judge.sums.shape[1]), sorted(human_labels.rows))
     labelled = rows & open_ & ~_lacks_verdict(by_people)[0]
     first = by_judge.sums[: by_judge.repeats].mean(axis=0)
@@ -443,6 +443,6 @@ def _clip_and_scale(value: float, measure: Measure) -> float | None:
 
 
 def _labelled_values(values: Floats, units: Units) -> list[float | None]:
-    """List each answer's value; None if it needs verdicts that are missing from people's labels."""
+    """List the value of each answer that is labelled or needs no verdict; None for the others."""
     defined = (units.labelled | units.verdict_free) & ~np.isnan(values)
     return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]

@@ -72,15 +72,15 @@ class Outcome:
 
 def decide(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
-    by: Sequence[str] = (),
+    fields: Sequence[str] = (),
 ) -> Outcome:  # fmt: skip
-    """Decide by a policy (``source``) whether a new system may replace the baseline.
+    """Decide by a policy whether a new system may replace the baseline, slices included.
 
     Args:
         new: score files of the new system, one or several contexts, benchmarks or protocols.
         baseline: score files of the old one; none in a first run, which never passes.
         source: the policy.
-        by: fields whose slices must not be shown to fall; the files have to be scored by them.
+        fields: fields whose slices must not be shown to fall; the files have to be scored by them.
 
     Raises:
         InputError: a score file without values by query, or whose values contradict each other; or
@@ -106,8 +106,8 @@ def decide(
         for tier, margins in source.policy.tiers.items():
             found, undecided = _compare_measures(pair, tier, margins, source.policy)
             tests, rows = tests + found, rows + undecided
-    for pair in pairs if by else ():
-        found, few, undecided_slices = _slice_tests(pair, source.policy, by)
+    for pair in pairs if fields else ():
+        found, few, undecided_slices = _slice_tests(pair, source.policy, fields)
         tests, small = tests + found, small | few
         open_slices += undecided_slices
     # Advisory measures decide nothing, and have no part in Holm's correction.
@@ -247,16 +247,16 @@ def _is_unchanged(files: tuple[ScoreFile, ScoreFile], old: MeasureScore, new: Me
 
 
 def _slice_tests(
-    pair: Pair, policy: GatePolicy, by: Sequence[str]
+    pair: Pair, policy: GatePolicy, fields: Sequence[str]
 ) -> tuple[list[MeasureTest], dict[str, int], list[tuple[str, Row]]]:
-    """Test critical and supporting measures on each slice: (tests, small slices, undecided rows).
+    """Test measures on slices by query fields: (tests, sizes of small slices, undecided rows).
 
     No slice must be shown to be worse. One of fewer queries than the policy asks for decides
     nothing, and is shown with its interval.
     """
     if pair.old is None:
         return [], {}, []
-    parts, small = slice_pairs([(pair.old, pair.new)], by)
+    parts, small = slice_pairs([(pair.old, pair.new)], fields)
     tests: list[MeasureTest] = []
     still_open: list[tuple[str, Row]] = []
     for label, old, new in parts:

@@ -64,9 +64,9 @@ class PlanDoubt:
 
 def plan_queries(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
-    margin: float | None = None, power: float = POWER, changed: Sequence[float] = CHANGED,
+    margin: float | None = None, power: float = POWER, changed_shares: Sequence[float] = CHANGED,
 ) -> list[PlannedQueries]:  # fmt: skip
-    """Compute how many queries a gate's measures need to pass at a power if nothing is lost.
+    """Compute how many queries a gate needs to pass, for each assumed share of changed answers.
 
     Args:
         new: score files of any system, whose values stand for those of others; may be empty.
@@ -74,7 +74,7 @@ def plan_queries(
         source: the policy, for critical measures and margins.
         margin: points to plan for instead of those of the policy.
         power: how often the gate is to pass if nothing was lost.
-        changed: shares of answers that are assumed to change.
+        changed_shares: shares of answers that are assumed to change.
 
     Raises:
         InputError: the files have none of the critical measures.
@@ -85,10 +85,12 @@ def plan_queries(
             PlannedQueries(
                 "", share, points, queries_to_pass(*binary_changes(share), 1.0, points / 100, power)
             )
-            for share in changed
+            for share in changed_shares
         ]
     rows = [
-        row for file in new for row in _plan_file(file, baseline, source, margin, power, changed)
+        row
+        for file in new
+        for row in _plan_file(file, baseline, source, margin, power, changed_shares)
     ]
     if not rows:
         raise InputError(
@@ -111,9 +113,9 @@ def find_doubts(new: Iterable[ScoreFile], baseline: Iterable[ScoreFile]) -> Iter
 
 def _plan_file(
     file: ScoreFile, baseline: Sequence[ScoreFile], source: PolicySource, margin: float | None,
-    power: float, changed: Sequence[float],
+    power: float, changed_shares: Sequence[float],
 ) -> Iterator[PlannedQueries]:  # fmt: skip
-    """Compute how many queries each critical measure of a score file needs, per assumed change."""
+    """Compute how many queries a file's critical measures need, by share of changed answers."""
     policy = source.policy
     main = main_measure([file])
     critical = policy.critical or ({main: Margin()} if main and direction(main) is not None else {})
@@ -125,7 +127,7 @@ def _plan_file(
             n = entry.n
             largest = measure_change(entry, entry, None).largest
             cases: list[tuple[float | None, int, Floats, Floats, float, float]] = [
-                (share, 0, *_redrawn_changes(entry, share), points, 0.0) for share in changed
+                (share, 0, *_redrawn_changes(entry, share), points, 0.0) for share in changed_shares
             ]
             old = next((m for f in baseline for m in f.measures if m.name == entry.name), None)
             if old is not None and len(old.per_query) == len(entry.per_query):
@@ -144,7 +146,7 @@ def _plan_file(
 
 
 def _redrawn_changes(entry: MeasureScore, share: float) -> tuple[Floats, Floats]:
-    """Return (changes in points, their shares of queries) if a share of values were redrawn.
+    """Return (changes, their shares) if a share of queries got another query's value at random.
 
     Args:
         entry: score of a real system, whose values by query are drawn from.

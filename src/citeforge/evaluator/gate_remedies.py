@@ -11,7 +11,7 @@ POWER = 0.9
 
 
 def judge_doubts(old: MeasureScore, new: MeasureScore, direction: int) -> tuple[float, float]:
-    """Compute how far a difference could (worsen, improve) if failed judge verdicts were known.
+    """Compute how much a difference could (worsen, improve) if failed judge verdicts were known.
 
     Args:
         old: score of the baseline.

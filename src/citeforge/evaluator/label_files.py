@@ -74,7 +74,7 @@ class LabelRegister:
     _labels: dict[Hashable, dict[str | None, Label]] = field(default_factory=dict)
 
     def is_repeat(self, target: Hashable, label: Label) -> bool:
-        """Whether a label repeats an earlier one; if not, register it.
+        """Whether a label of a target (statement or citation) repeats an earlier one; else add it.
 
         Args:
             target: answer, statement and citation that are labelled.

@@ -26,7 +26,7 @@ def find_lines(files: Sequence[ScoreFile], audit: Audit | None = None) -> Lines:
 
 
 def is_below(file: ScoreFile, score: MeasureScore, lines: Lines) -> bool:
-    """Whether a score does not exceed its measure's value to beat ("line"); False for controls."""
+    """Whether a score does not exceed its measure's value to beat; False for control systems."""
     if file.is_control or score.value is None:
         return False
     return is_up_to(score.value, lines.get(score.signature))

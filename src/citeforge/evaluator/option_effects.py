@@ -39,7 +39,7 @@ def require_effects(measures: Sequence[Measure], tools: ScoringTools) -> None:
 
 
 def _is_read(measure: Measure, tools: ScoringTools, default_tools: ScoringTools) -> bool:
-    """Whether resetting an option changes a measure's signature (or that is unknown yet)."""
+    """Whether a measure reads an option: its signature depends on it, or cannot be made yet."""
     if measure.options is None:
         return False
     if tools.llm is None and Need.LLM in measure.group.needs:

@@ -30,7 +30,7 @@ _OTHER_MARKS = "other citation marks are asked for"
 def compare_packages(
     old: Benchmark, new: Benchmark, submission: Path | None = None, kept: Path | None = None
 ) -> PackageChanges:
-    """Compare two packages; find answers of a submission that the new package leaves valid.
+    """Compare two packages; list a submission's still valid answers, and write them to ``kept``.
 
     Args:
         old: package that the submission answers.
@@ -87,7 +87,7 @@ class OldAnswers:
         shown_queries: Mapping[str, list[dict[str, ShownQuery]]],
         table_changes: tuple[TableChanges, ...],
     ) -> list[StillAnswered]:
-        """Find the answered queries that the new package leaves unchanged, per context set.
+        """List, per context set, answered queries that the new package left unchanged or changed.
 
         Where the context sets are one experiment, a query counts if all of its sets are the same.
 

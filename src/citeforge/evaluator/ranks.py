@@ -213,21 +213,21 @@ def _t_statistics(
     return t, np.maximum(n_differences - 1, 1)
 
 
-def better_by_tests(sign: Floats, p: Floats, level: float = ALPHA) -> npt.NDArray[np.bool_]:
-    """Decide from p-values, adjusted by Holm, whether the row's system beats the column's.
+def better_by_tests(differences: Floats, p: Floats, level: float = ALPHA) -> npt.NDArray[np.bool_]:
+    """Decide by Holm-adjusted p-values whether the row's system beats the column's, in a matrix.
 
     Args:
-        sign: above 0 if the row's system is ahead, shape (systems, systems).
+        differences: above 0 if the row's system is ahead, shape (systems, systems).
         p: two-sided p-values of no difference; only those above the diagonal are used.
         level: most probability of any wrong decision.
     """
-    size = len(sign)
+    size = len(differences)
     rows, columns = np.triu_indices(size, 1)
     better = np.zeros((size, size), bool)
     passed = np.asarray(holm(p[rows, columns])) < level
     rows, columns = rows[passed], columns[passed]
-    better[rows, columns] = sign[rows, columns] > 0
-    better[columns, rows] = sign[rows, columns] < 0
+    better[rows, columns] = differences[rows, columns] > 0
+    better[columns, rows] = differences[rows, columns] < 0
     return better
 
 

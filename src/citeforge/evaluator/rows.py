@@ -37,7 +37,7 @@ def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def marked_controls(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Copy score files with ``(control)`` added to the names of control systems."""
+    """Copy score files with ``(control)`` added to the names of systems that do not compete."""
     return [_with_system_name(file, file.system) for file in files]
 
 
@@ -49,7 +49,7 @@ def _with_system_name(file: ScoreFile, name: str) -> ScoreFile:
 
 
 def controls_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Sort score files so that those of control systems come last."""
+    """Sort score files so that those of control systems, which do not compete, come last."""
     return sorted(files, key=lambda file: file.is_control)
 
 
@@ -73,7 +73,7 @@ def named_apart(new: ScoreFile, old: ScoreFile) -> tuple[ScoreFile, ScoreFile]:
 
 
 def drop_signature_parts(files: Sequence[ScoreFile], prefixes: Collection[str]) -> list[ScoreFile]:
-    """Copy score files without some signature parts, so that scores differing in them compare.
+    """Copy score files without signature parts of given prefixes, so that their scores compare.
 
     Args:
         files: score files.
@@ -129,6 +129,6 @@ OF_ANY_CITATION = "CiteP"
 
 
 def is_trivial(file: ScoreFile, measure: str) -> bool:
-    """Whether any citation satisfies a measure, because all passages shown are relevant."""
+    """Whether a measure is CiteP and all passages shown are relevant, so that it tells nothing."""
     counts = file.counts
     return measure == OF_ANY_CITATION and 0 < counts.n_queries == counts.n_all_relevant

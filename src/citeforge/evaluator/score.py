@@ -115,7 +115,7 @@ def _ask_judge(measures: Iterable[Measure]) -> bool:
 
 
 def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
-    """Write a hint that no selected measure asks the judge, and which families would."""
+    """Write a hint that no selected measure asks the chosen judge, and which families would."""
     fitting = (m for m in known_measures().values() if m.reads in benchmark.kind.facts.readings)
     families = dict.fromkeys(m.family for m in fitting if _ask_judge([m]))
     hint = f"; add --measures {' or '.join(families)}" if families else ""
@@ -187,7 +187,7 @@ def score_contexts(
 
 
 def _reads_cells(setup: ScoringSetup) -> bool:
-    """Whether answers to all conditions (cells) of a design are read together."""
+    """Whether the answers to all experimental conditions (cells) are read together."""
     facts = setup.benchmark.kind.facts
     return facts.is_design and _choose_reading(setup) == facts.readings[0]
 
@@ -297,7 +297,7 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
 
 
 def _choose_reading(setup: ScoringSetup) -> str:
-    """Choose how to read answers: the benchmark kind's first reader that a measure needs."""
+    """Choose what answers to read, such as ``passages``: the kind's first that a measure reads."""
     ways, wanted = setup.benchmark.kind.facts.readings, {m.reads for m in setup.measures}
     return next((way for way in ways if way in wanted), ways[0])
 
@@ -367,7 +367,7 @@ def _add_figures(
     entries: Sequence[MeasureScore], samples: Sequence[tuple[Measure, Sample]],
     submission: Submission,
 ) -> None:  # fmt: skip
-    """Add the values that may be published, with noise, to entries of a hidden-gold benchmark."""
+    """Add publishable values, with noise, to the score file entries of a hidden-gold benchmark."""
     benchmark = submission.benchmark
     key = noise_key(submission, benchmark)
     for entry, (measure, sample) in zip(entries, samples, strict=True):
@@ -409,7 +409,7 @@ def _signatures(
 
 
 def _derive_signature(source: Signature, measure: Measure, name: str) -> Signature:
-    """Make the signature of a value that is derived from that of the measure ``name``."""
+    """Make the signature of a value derived from another measure's, whose name is ``name``."""
     options = ",".join(filter(None, (f"of {name}", source.options)))
     return replace(source, measure=measure.name, options=options, plugin=measure.origin)
 

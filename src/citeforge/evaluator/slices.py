@@ -79,7 +79,7 @@ def make_slices(
     samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
     labels: Mapping[str, Sequence[str]], clusters: npt.NDArray[np.int64] | None,
 ) -> list[Slice]:  # fmt: skip
-    """Score every slice of queries; a measure's intervals are joint for all slices (Šidák).
+    """Score slices by query fields (field to value per query); intervals are joint (Šidák).
 
     Args:
         samples: measures with their values.
@@ -99,7 +99,7 @@ def make_slices(
 
 
 def label_slices(benchmark: Benchmark, excluded_fields: Sequence[str] = ()) -> list[Slice]:
-    """List slices, without scores, by each metadata field of the queries that can form slices.
+    """List slices of queries by each metadata field that can form slices, without scores.
 
     Pages filter answers by them.
 
@@ -115,7 +115,7 @@ def label_slices(benchmark: Benchmark, excluded_fields: Sequence[str] = ()) -> l
 def _group_rows(
     labels: Mapping[str, Sequence[str]],
 ) -> list[tuple[str, str, npt.NDArray[np.int64]]]:
-    """List (field, value, rows of the queries that have it), the values of a field in order."""
+    """List (field, value, rows of the queries with it) from one value per query and field."""
     groups = []
     for name, of_queries in labels.items():
         values, numbers = np.unique(np.array(of_queries, dtype=object), return_inverse=True)
@@ -234,20 +234,20 @@ def list_slices(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
 
 
 def slice_pairs(
-    pairs: Sequence[tuple[ScoreFile, ScoreFile]], by: Sequence[str]
+    pairs: Sequence[tuple[ScoreFile, ScoreFile]], fields: Sequence[str]
 ) -> tuple[list[tuple[str, ScoreFile, ScoreFile]], dict[str, int]]:
-    """Pair two systems' score files by slice: (slices, numbers of queries of small slices).
+    """Pair systems' score files by slice: (name and two files per slice, sizes of small slices).
 
     Args:
         pairs: score files of two systems each.
-        by: fields whose values make slices; empty for no slices.
+        fields: fields whose values make slices; empty for no slices.
 
     Raises:
         UsageError: a file was not scored by one of the fields.
     """
     found, small = [], dict[str, int]()
-    for first, second in pairs if by else ():
-        for name in slice_fields([first, second], by):
+    for first, second in pairs if fields else ():
+        for name in slice_fields([first, second], fields):
             for value, n in list_slices([first, second], name):
                 a, b = make_slice_file(first, name, value), make_slice_file(second, name, value)
                 if a is None or b is None:

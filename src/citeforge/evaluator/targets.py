@@ -11,14 +11,14 @@ from citeforge.schemas.errors import InputError, UsageError
 
 
 def score_targets(
-    out: Path | None, submissions: Sequence[Path], names: Sequence[str | None] = ()
+    out: Path | None, submissions: Sequence[Path], system_names: Sequence[str | None] = ()
 ) -> dict[Path, Path]:
-    """Choose the path of each submission's score file; empty without ``out``.
+    """Choose the path of each submission's score file in or at ``out``; empty without ``out``.
 
     Args:
         out: a file; or a folder, for several submissions or where the name has no ending.
         submissions: files and folders that are scored.
-        names: name given to the system of each submission, or None; empty if none was given.
+        system_names: name given to the system of each submission, or None; empty if none was given.
 
     Raises:
         UsageError: a file for several submissions, one file for two of them, or a submission.
@@ -35,7 +35,7 @@ def score_targets(
             "--out: two submissions would be written to one file; rename one of them",
             code="conflicting-options",
         )
-    systems = [*names] or [None for _ in targets]
+    systems = [*system_names] or [None for _ in targets]
     for (submission, target), name in zip(targets.items(), systems, strict=True):
         # Not Path.resolve, which stops at a loop of links: reading it gives a better error.
         if os.path.realpath(target) in set(map(os.path.realpath, submissions)):
@@ -49,26 +49,26 @@ def score_targets(
     return targets
 
 
-def context_target(target: Path, context: str, submission: Path, name: str | None) -> Path:
-    """Name the score file of one of several context sets: ``NAME.CONTEXT.scores.json``.
+def context_target(target: Path, context: str, submission: Path, given_system: str | None) -> Path:
+    """Name a submission's score file of one context set: ``NAME.CONTEXT.scores.json``.
 
     Args:
         target: score file that the submission has when it is of one set.
         context: name of the set.
         submission: what is scored.
-        name: what its system is called, where it was given a name.
+        given_system: what its system is called, where it was given a name.
 
     Raises:
         InputError: what is there are scores of another submission, or something else.
     """
     ending = next((e for e in (".scores.json", ".json") if target.name.endswith(e)), "")
     own = target.with_name(f"{target.name.removesuffix(ending)}.{context}{ending}")
-    _require_own(own, submission, name)
+    _require_own(own, submission, given_system)
     return own
 
 
-def _require_own(target: Path, submission: Path, name: str | None) -> None:
-    """Raise an error if a path already has a file that is not this submission's score file.
+def _require_own(target: Path, submission: Path, given_system: str | None) -> None:
+    """Raise an error if a path has a file that is not an older score file of this submission.
 
     Raises:
         InputError: another submission's scores, or something else.
@@ -78,7 +78,7 @@ def _require_own(target: Path, submission: Path, name: str | None) -> None:
     existing = load_scores(target)
     if existing.submission_sha256 == digest_path(submission):
         return
-    system = name or (submission.name if submission.is_dir() else system_name(submission))
+    system = given_system or (submission.name if submission.is_dir() else system_name(submission))
     if (existing.submission, existing.system) != (submission.name, system):
         is_renamed = existing.submission == submission.name
         raise InputError(

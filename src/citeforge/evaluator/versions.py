@@ -14,7 +14,7 @@ def explain_parts(
     name: str, files: tuple[ScoreFile, ScoreFile], signatures: tuple[str, str],
     parts: Iterable[str],
 ) -> list[str]:  # fmt: skip
-    """Explain each setting in which two scores' signatures differ; for versions, what changed.
+    """Explain each differing part of two score signatures; for versions, what changed.
 
     Args:
         name: measure.
@@ -44,7 +44,7 @@ def _explain_versions(
     noun: str, files: tuple[ScoreFile, ScoreFile], versions: tuple[str, str],
     changes: Sequence[str],
 ) -> str | None:  # fmt: skip
-    """Explain what changed since the older of two versions, and how to score again.
+    """Explain what changed since the older version of a measure or judge; None if unknown.
 
     Args:
         noun: what has versions, such as the name of a measure.

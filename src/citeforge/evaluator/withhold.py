@@ -89,13 +89,13 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
     )
     reasons = {m.name: reason for m in file.measures if (reason := _why_withheld(m))}
     absent = [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]
-    return _publish(
+    return _copy_publishable(
         file,
         gold="withheld",
         query_ids=[],
-        counts=_publish(file.counts, n_judge_failed=0 if is_secret else n_failed),
+        counts=_copy_publishable(file.counts, n_judge_failed=0 if is_secret else n_failed),
         warnings=[*file.warnings, *([JUDGE_FAILED] if is_secret else [])],
-        measures=[_publish_score(m) for m in file.measures if m.name not in reasons],
+        measures=[_to_published(m) for m in file.measures if m.name not in reasons],
         # An order by what is undefined would tell it.
         not_computed=sorted([*file.not_computed, *absent], key=lambda one: one.name),
     )
@@ -116,8 +116,8 @@ def withhold_error(error: CiteforgeError) -> str:
     )
 
 
-def _publish(record: R, **made: object) -> R:
-    """Copy only the publishable fields of a record; given values replace or add fields.
+def _copy_publishable(record: R, **made: object) -> R:
+    """Copy a record's publishable fields, with some values replaced or added.
 
     Fields that :data:`PUBLISHED` does not list, new ones too, get their defaults.
     """
@@ -136,11 +136,11 @@ def _why_withheld(entry: MeasureScore) -> str | None:
     return None
 
 
-def _publish_score(entry: MeasureScore) -> MeasureScore:
-    """Copy a measure's score with its published figures, and without its values per query."""
+def _to_published(entry: MeasureScore) -> MeasureScore:
+    """Copy a measure's score with published (noisy) figures, without its values per query."""
     figures = entry.published
     assert figures is not None
-    return _publish(entry, **figures.model_dump(), stderr=None, per_query=[])
+    return _copy_publishable(entry, **figures.model_dump(), stderr=None, per_query=[])
 
 
 def require_publishable(files: Iterable[ScoreFile]) -> None:
@@ -159,12 +159,12 @@ def require_publishable(files: Iterable[ScoreFile]) -> None:
             )
 
 
-def require_values(files: Iterable[ScoreFile], verb: str) -> None:
-    """Raise an error if values per query, which a command needs, were removed from a file.
+def require_values(files: Iterable[ScoreFile], command: str) -> None:
+    """Raise an error if a score file lacks the values per query that a command needs.
 
     Args:
         files: score files.
-        verb: name of the command, for the error.
+        command: name of the command, for the error.
 
     Raises:
         InputError: a file has no values by query; names the submission.
@@ -172,7 +172,8 @@ def require_values(files: Iterable[ScoreFile], verb: str) -> None:
     for file in files:
         if file.gold == "withheld":
             raise InputError(
-                f"{verb} needs values per query, and its score file has none: the gold is hidden",
+                f"{command} needs values per query, and its score file has none: the gold is "
+                "hidden",
                 path=file.submission,
                 allowed="the maintainer's own file: citeforge score --gold HALF --private",
                 code="hidden-gold",

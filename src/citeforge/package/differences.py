@@ -65,7 +65,7 @@ def _compare_table(
 
 
 def _find_layout(config: str, schema: pa.Schema) -> tuple[str, dict[str, list[str]]]:
-    """Choose how a table is compared: (key column, name of each compared part to its columns)."""
+    """Choose how a table is compared: (key column, names of compared parts to their columns)."""
     named = {"corpus": _PASSAGES, "queries": _QUERIES}
     return schema.names[0], named.get(config, {"rows": schema.names[1:]})
 
@@ -142,7 +142,7 @@ def read_shown(package: Package, context: str) -> dict[str, ShownQuery]:
 def _digest_item(
     item: Item, labelling: Labelling, condensed_texts: list[dict[tuple[str, str], str]]
 ) -> ShownQuery:
-    """Compute the digests of the passages or triples that are shown for one query.
+    """Compute the digests of passages (labels and shorter texts included) shown for one query.
 
     Args:
         item: the query with its passages or triples.

@@ -89,7 +89,7 @@ class Kind(ABC):
             return planned_total(ledger)
 
     def propose(self, recipe: Recipe, run: RunOptions) -> str:
-        """Have an LLM propose settings of a recipe, in a file to be edited; return a message.
+        """Let an LLM propose settings of a recipe in a file that users edit; return a message.
 
         Returns:
             Text for the user: what was written, or of a dry run what would be asked.
@@ -101,7 +101,7 @@ class Kind(ABC):
         raise UsageError(f"build {self.name} has no settings to propose", code="unsupported")
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
-        """Remove the gold from a table before the public half of a package is published.
+        """Remove gold labels from a table that is to be published in a package's public half.
 
         Only tables of the facts' ``blinded`` are passed.
 
@@ -130,7 +130,7 @@ class Kind(ABC):
         """
 
     def read_answers(self, reads: str, submission: Any, measures: Sequence[Any], tools: Any) -> Any:
-        """Compute measures that read a submission in a way special to this benchmark kind.
+        """Read a submission in a way (``reads``) special to this benchmark kind; compute measures.
 
         Answers to single context sets of passages are read alike for all kinds, and not here:
         :func:`~citeforge.evaluator.measures.results.read_passages`.
@@ -147,7 +147,7 @@ class Kind(ABC):
         raise NotImplementedError(f"{self.name} benchmarks have no answers to {reads}")
 
     def labelling(self, package: Any, context: str) -> Labelling | None:
-        """Read the author labels that prompts put on passages; None if they put none.
+        """Read the author labels that a context set's prompts put on passages; None without any.
 
         Args:
             package: a :class:`~citeforge.package.package.Package`.

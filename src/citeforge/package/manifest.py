@@ -95,7 +95,7 @@ def read_stats(folder: Path) -> dict[str, Any]:
 
 
 def load_manifest(folder: Path, has_links: bool = False) -> Manifest:
-    """Read and check a package's manifest; raise an error if one byte of it was changed.
+    """Read a manifest; refuse a changed one and, unless ``has_links``, links out of the package.
 
     Args:
         folder: package.
@@ -234,7 +234,7 @@ def unknown_files(folder: Path) -> list[str]:
 
 
 def load_intact(folder: Path, allow_edited: bool = False) -> Manifest:
-    """Read a package's manifest, and check the sha256 of every file in it.
+    """Read a package's manifest and check all files' sha256; hand-written ones if not allowed.
 
     Args:
         folder: package.

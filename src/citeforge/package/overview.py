@@ -181,7 +181,7 @@ def summarise(folder: Path, manifest: Manifest) -> Summary:
 
 
 def describe_package(package: Package, most_questions: int | None = None) -> Overview:
-    """Summarise a package with its metadata fields, rejected twins and graph questions.
+    """Summarise a package, its metadata, rejected twins (rewritten passages) and questions.
 
     Args:
         package: the package.
@@ -202,7 +202,7 @@ def _read_rejection(row: dict[str, Any]) -> Rejection:
 
 
 def _list_questions(package: Package, limit: int | None) -> Iterator[GraphQuestion]:
-    """Yield a graph benchmark's questions in all wordings, with the triples to cite.
+    """Yield a graph benchmark's questions, each in all its wordings, with the triples to cite.
 
     Args:
         package: package with graphs.

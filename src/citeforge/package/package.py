@@ -48,7 +48,7 @@ class Package(Displayed):
     def __init__(
         self, folder: Path, manifest: Manifest | None = None, check_tables: bool = True
     ) -> None:
-        """Open a benchmark package, and check every file against its manifest.
+        """Open a package and check its files' sha256; ``check_tables`` refuses inconsistent tables.
 
         Args:
             folder: where it is.
@@ -332,7 +332,7 @@ class Package(Displayed):
         return rankings
 
     def condensed(self, form: str) -> dict[tuple[str, str], str]:
-        """Read summaries or snippets of relevant passages: (query id, passage id) to text.
+        """Read summaries or snippets (``form``) of passages: (query id, passage id) to text.
 
         Args:
             form: split of ``condensed``.
@@ -392,7 +392,7 @@ class Package(Displayed):
     def items(
         self, context: str | None = None, query_id: str | None = None, show: str | None = None
     ) -> Iterator[Item]:
-        """Yield a context set's queries, in package order, with the evidence shown and the gold.
+        """Yield a context set's queries with evidence and gold, or ``show`` summaries or snippets.
 
         Holds the passages that the context set names, not the corpus.
 

@@ -56,7 +56,7 @@ def digest_value(value: object) -> bytes:
 def digest_rows(
     batches: Iterable[pa.RecordBatch], keys: Sequence[str], parts: Mapping[str, Sequence[str]]
 ) -> RowDigests:
-    """Compute a digest per key and compared part of a table's rows.
+    """Compute a digest of each part (some columns) of a table's rows, by their key columns.
 
     Args:
         batches: the table.
@@ -86,7 +86,7 @@ def _digest_columns(batch: pa.RecordBatch, columns: Sequence[str]) -> npt.NDArra
 def _merge_repeated(
     keys: pa.Array, parts: tuple[str, ...], digests: npt.NDArray[np.uint64]
 ) -> RowDigests:
-    """Merge rows that share a key into one, whose digests cover all of them in order."""
+    """Merge rows of equal keys into one, whose digests of each part cover all of them in order."""
     encoded = keys.dictionary_encode()
     if len(encoded.dictionary) == len(keys):
         return RowDigests(keys, parts, digests)

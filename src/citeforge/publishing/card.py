@@ -139,7 +139,7 @@ def _describe_columns(name: str, folder: Path) -> dict[str, Any]:
 def _describe_column(
     name: str, shard: str, column: pa.Field, unsupported: list[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the Croissant field of a Parquet column; collect columns without a Croissant type.
+    """Yield the Croissant field of a Parquet column; add unknown types to ``unsupported``.
 
     Args:
         name: Parquet file.
@@ -172,7 +172,7 @@ def _describe_values(
     source: dict[str, Any],
     unsupported: list[str],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the Croissant field of simple values or lists; collect types that it lacks.
+    """Yield the Croissant field of simple values or lists; add other types to ``unsupported``.
 
     Args:
         field_id: id of the field.
@@ -277,7 +277,7 @@ def write_card(
     checked: Package | None = None,
     lengths: Mapping[str, int] | None = None,
 ) -> Manifest:
-    """Render the dataset card, Croissant file and ``eval.yaml`` of a package again.
+    """Render a package's dataset card, Croissant file and ``eval.yaml`` again.
 
     All files change together, or none.
 

@@ -46,7 +46,7 @@ def judgements(benchmark: Base) -> Iterator[tuple[str, str, int]]:
 
 
 def list_losses(benchmark: Base, *kept: str) -> DroppedFields:
-    """List the data of a benchmark that an export drops, except those named.
+    """List the data of a benchmark that an export drops; ``kept`` names what it keeps.
 
     Args:
         benchmark: the benchmark.

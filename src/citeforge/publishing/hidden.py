@@ -188,7 +188,7 @@ def _context_passage_ids(package: Package, context: str) -> pa.Array:
 def _public_rows(
     package: Package, config: str, split: str, fields: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a table's rows for publishing without labels, with only some metadata fields.
+    """Yield a table's rows for publishing, with only some of the fields in their metadata.
 
     Args:
         package: the whole package.
@@ -267,7 +267,7 @@ def remove_labels(table: pa.Table) -> pa.Table:
 
 
 def _split_files(public_half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
-    """Split files of a package: (unchanged public tables, files of the gold half alone).
+    """Split a package's files: (tables equal in the public half, files of the gold half alone).
 
     Equal rows give equal bytes: such tables need not lie in both halves.
     """

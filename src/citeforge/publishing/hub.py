@@ -60,7 +60,7 @@ class Publisher:
     def plan(
         self, folder: Path, repo_id: str, branch: str = "main", signer: Signer | None = None
     ) -> PublishPlan:
-        """Plan publishing a package: which files of its Hub repository are new or change.
+        """Plan publishing a package, signed by ``signer`` if any: new and changed Hub files.
 
         Args:
             folder: a package that :func:`check_sound` let pass.
@@ -101,7 +101,7 @@ class Publisher:
     def _sign(
         self, files: dict[str, LocalFile], repo_id: str, revision: str, signer: Signer
     ) -> None:
-        """Sign a package's files; keep a published signature of the same files and signer.
+        """Add a signature to files to be published; reuse a published one of the same files.
 
         Args:
             files: files of the package as they are published, by name.
@@ -125,7 +125,7 @@ class Publisher:
     def dry_run(
         self, folder: Path, repo_id: str, branch: str = "main", signer: Signer | None = None
     ) -> PublishPlan:
-        """Plan publishing a package; without a connection, every file counts as new.
+        """Plan publishing a package (signed if asked); without a connection, all files are new.
 
         Raises:
             InputError: hidden gold would be hidden no more.
@@ -143,7 +143,7 @@ class Publisher:
         self, folder: Path, repo_id: str, *, private: bool = False, branch: str = "main",
         signer: Signer | None = None,
     ) -> Published:  # fmt: skip
-        """Publish a package on the Hub: verify, upload in one commit, tag, check the upload.
+        """Publish a package on the Hub, signed if asked: verify, upload, tag, check the upload.
 
         May be run again after anything: what is there is not uploaded again, and a version that
         was committed is not committed twice.

@@ -99,7 +99,7 @@ def require_open_labels(manifest: Manifest) -> None:
 def require_same_files(
     files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str, tag: str
 ) -> None:
-    """Raise an error if this version is already on the Hub with other content."""
+    """Raise an error if files published under a tag differ from the local files."""
     if (name := next((n for n, f in files.items() if not f.equals(remote.get(n))), None)) is None:
         return
     raise InputError(

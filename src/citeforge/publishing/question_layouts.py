@@ -164,7 +164,7 @@ def write_items(
     path: Path,
     empty_relations: Sequence[Mapping[str, Mapping[str, str]]] = (),
 ) -> int:
-    """Write questions with sub-graphs in KaLMA's layout; return how many values are lost.
+    """Write questions with graphs in KaLMA's layout; return how many relation values are lost.
 
     Args:
         questions: texts.

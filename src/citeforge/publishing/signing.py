@@ -115,7 +115,7 @@ class Signer:
 
     @extras_named()
     def sign(self, files: Mapping[str, LocalFile], earlier: Path | None = None) -> bytes:
-        """Sign a package's files; return the content of the signature ``model.sig``.
+        """Sign files of a package: content of ``model.sig``, an ``earlier`` one if it still fits.
 
         Args:
             files: all files of a package but the signature, by name.
@@ -185,7 +185,7 @@ class SignatureCheck:
 
     @property
     def is_asked(self) -> bool:
-        """Whether an expected signer (key or identity) is given."""
+        """Whether a signer to check for, by key or identity, is given."""
         return self.key is not None or self.identity is not None
 
 
@@ -278,7 +278,7 @@ def _read_bundle(path: Path) -> _Bundle:
 
 
 def _read_identity(path: Path) -> SignatureCheck | None:
-    """Read the signer's identity from a new Sigstore signature; None if it has none."""
+    """Read the signer's identity from a Sigstore signature; None if it has none."""
     from cryptography import x509
 
     certificate = _read_bundle(path).verificationMaterial.certificate
@@ -401,7 +401,7 @@ def _key_errors(path: Path, allowed: str) -> Iterator[None]:
 
 @contextmanager
 def _library_errors(path: Path | str, fault: str, allowed: str) -> Iterator[None]:
-    """Turn errors of model-signing and Sigstore in the ``with`` block into InputErrors.
+    """Turn errors of model-signing and Sigstore into InputErrors that state ``fault``.
 
     Args:
         path: the signature.

@@ -87,7 +87,7 @@ def find_trackers(names: Sequence[str]) -> list[Choice]:
 
 
 def log_files(files: Sequence[ScoreFile], trackers: Sequence[Choice]) -> list[Logged]:
-    """Log score files to experiment trackers, one run each; failures are returned as such.
+    """Log score files to experiment trackers, one run each; failures are returned, not raised.
 
     Where the gold is hidden, only what may be published is logged.
 
@@ -107,11 +107,11 @@ def log_files(files: Sequence[ScoreFile], trackers: Sequence[Choice]) -> list[Lo
     return logged
 
 
-def _log_run(row: Choice, run: TrackedRun) -> Logged:
+def _log_run(tracker: Choice, run: TrackedRun) -> Logged:
     """Log one run to an experiment tracker; return where it is, or the failure."""
-    log = partial(Logged, row.name, run.name)
+    log = partial(Logged, tracker.name, run.name)
     try:
-        place = row.factory(run) if row.factory is not None else None
+        place = tracker.factory(run) if tracker.factory is not None else None
     except Exception as error:  # whatever a client says of its server
         return log(failure=error_line(error))
     # Clients name databases and servers by the addresses that they use, passwords included.

@@ -26,8 +26,8 @@ def test_where_nothing_changes_the_rule_of_3_7_over_n_decides() -> None:
 
 
 def test_no_number_of_queries_makes_up_for_runs_or_no_margin() -> None:
-    assert queries_to_pass(*binary_changes(0.1), 1.0, 0.03, 0.8, by_runs=0.04) is None
+    assert queries_to_pass(*binary_changes(0.1), 1.0, 0.03, 0.8, run_half_width=0.04) is None
     assert queries_to_pass(*binary_changes(0.1), 1.0, 0.0, 0.8) is None
     changes = np.array([-0.5, 0.5]), np.array([0.5, 0.5])
-    more, fewer = (queries_to_pass(*changes, 1.0, 0.03, 0.8, by_runs=r) for r in (0.02, 0.0))
+    more, fewer = (queries_to_pass(*changes, 1.0, 0.03, 0.8, run_half_width=r) for r in (0.02, 0.0))
     assert more is not None and fewer is not None and more > fewer

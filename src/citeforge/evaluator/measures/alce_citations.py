@@ -44,7 +44,7 @@ APPENDIX = "Gao et al. 2023 (ALCE), appendix"
 
 
 def list_option(tools: ScoringTools, protocol: str) -> str | None:
-    """Name the option that changes scores of list answers, for score signatures; None if unset."""
+    """Name the option in ``tools`` that changes list scores, for signatures; None if unset."""
     return "cot" if tools.options.cot else None
 
 
@@ -61,7 +61,7 @@ def _overcited(scores: ByAnswer[CitationScores]) -> Sample:
 def _add_overcited(
     query_sums: Floats, statements: list[tuple[int, Value, float]], highest: bool
 ) -> None:
-    """Add (needless citations, supported statements) to the sums of each query.
+    """Add (needless citations, supported statements) to the sums of each query, for one bound.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
 
@@ -80,7 +80,7 @@ def _add_overcited(
 
 
 def _citation_options(tools: ScoringTools, protocol: str) -> str | None:
-    """Name the options that change citation scores, for score signatures; None if none is set."""
+    """Name the options in ``tools`` that change citation scores, for signatures; None if unset."""
     if protocol == "strict":
         return list_option(tools, protocol)
     most = tools.options.at_most_citations

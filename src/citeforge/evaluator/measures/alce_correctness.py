@@ -83,7 +83,7 @@ def reference_str_em(answer: Answer) -> AnsweredPairs | None:
 
 
 def find_answers(text: str, golds: Iterable[Gold], *, strict: bool) -> list[bool]:
-    """Check for each gold row whether a text contains one of its accepted short answers.
+    """Check for each gold row if a text has a short answer, by ``strict`` rules or ALCE's code.
 
     Args:
         text: an answer, or a passage.
@@ -215,7 +215,7 @@ class SetSample(Sample):
     """Sufficient statistics of a measure of all answers together: its value in each run."""
 
     def combine(self, sums: Floats) -> Floats:
-        """Return the MAUVE value of each run, which its "sums" store as their only column."""
+        """Get the MAUVE value of each run from the only column of a sample's sums."""
         values: Floats = sums[..., 0]
         return values
 

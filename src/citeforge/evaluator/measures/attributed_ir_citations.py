@@ -169,9 +169,9 @@ def _require_citations(answers: Answers) -> None:
         raise CannotError("needs gold answers with citations", code="no-gold")
 
 
-def _overlap(gold_cited: set[str], answer_cited: set[str], n_wrong: int) -> Overlap:
-    """Compute precision and recall of an answer's cited passages against a gold answer's."""
-    size, shared = len(answer_cited) + n_wrong, len(gold_cited & answer_cited)
+def _overlap(gold_cited: set[str], answer_cited: set[str], n_not_shown: int) -> Overlap:
+    """Compute precision and recall of an answer's citations against a gold answer's."""
+    size, shared = len(answer_cited) + n_not_shown, len(gold_cited & answer_cited)
     return Overlap(shared / size if size else 0.0, shared / len(gold_cited) if gold_cited else 0.0)
 
 

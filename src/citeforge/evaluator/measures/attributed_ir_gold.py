@@ -159,7 +159,7 @@ def compute_bertscore(inputs: Answers, single: bool) -> dict[AnswerKey, PartScor
 
 
 def _bert_model(tools: ScoringTools, protocol: str) -> str:
-    """Name the model and layer of BERTScore, for score signatures."""
+    """Name the model and layer of BERTScore that ``tools`` choose, for score signatures."""
     model, layer = tools.options.bertscore
     return f"{sign_model(model)}/layer{layer}"
 
@@ -175,19 +175,19 @@ class _Words:
 
 def _declare_parts(
     name_prefix: str, compute_scores: Callable[..., Mapping[AnswerKey, PartScores]],
-    best_words: _Words, single_words: _Words,
+    best_texts: _Words, single_texts: _Words,
     **declared: Any,
 ) -> Iterator[Measure]:  # fmt: skip
-    """Declare measures of P, R and F against the best gold answer and (``@1gold``) a single one.
+    """Declare P, R and F measures against the best and a single (``@1gold``) gold answer.
 
     Args:
         name_prefix: what their names begin with.
         compute_scores: answers to (P, R, F) of each; ``single``: if only one gold answer counts.
-        best_words: what they are against the best.
-        single_words: the same against the single one.
+        best_texts: what they are against the best.
+        single_texts: the same against the single one.
         declared: further facts of both groups.
     """
-    for references, words in (("best", best_words), ("1gold", single_words)):
+    for references, words in (("best", best_texts), ("1gold", single_texts)):
         single = references == "1gold"
         group = per_submission("attributed_ir", **_GOLD, **declared)(
             partial(compute_scores, single=single)

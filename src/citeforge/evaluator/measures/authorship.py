@@ -190,7 +190,7 @@ def design_results(cells: Cells, measures: Sequence[Measure]) -> Results:
     def add(
         group: Group, cell_answers: InCell | BetweenCells, cell_label: str, name_ending: str
     ) -> None:
-        """Compute measures of one or two conditions; add their samples, or reasons for none.
+        """Compute a group's measures of one or two conditions; add samples, or reasons for none.
 
         Args:
             group: group of measures.
@@ -271,9 +271,9 @@ def _confidence(cell_answers: InCell, tokens: Tokens) -> Sample:
     return ratio_sample(sums)
 
 
-def _sum_tokens(cell_answers: InCell, columns: Tokens) -> Floats:
-    """Get sum and number of citation tokens' probabilities by two functions: (runs, queries, 2)."""
-    return np.nan_to_num(np.stack([cell_answers.values(one) for one in columns], axis=-1))
+def _sum_tokens(cell_answers: InCell, getters: Tokens) -> Floats:
+    """Call two getters (sum and number of token probabilities) per answer: (runs, queries, 2)."""
+    return np.nan_to_num(np.stack([cell_answers.values(one) for one in getters], axis=-1))
 
 
 def compute_sensitivity(compared: BetweenCells, select_score: Column) -> Sample:

@@ -135,10 +135,10 @@ def _compute_values(
     n_not_shown: int,
     relevant: frozenset[int],
     em: float,
-    positions: Sequence[int | None],
+    token_positions: Sequence[int | None],
     n_unparsed: int,
 ) -> Values:
-    """Compute the scores of an answer from its citations and the positions its tokens cite.
+    """Compute an answer's scores from its cited passages, and those that its tokens cite.
 
     Args:
         answer: line of the submission.
@@ -146,14 +146,14 @@ def _compute_values(
         n_not_shown: number of distinct citations of passages not shown.
         relevant: 0-based positions of the relevant passages.
         em: exact match, 0 or 1; NaN if undefined.
-        positions: position that each token of ``logprobs`` cites; None for tokens left out.
+        token_positions: position that each token of ``logprobs`` cites; None for tokens left out.
         n_unparsed: number of marks that could not be read.
     """
     hits, total = len(cited_positions & relevant), len(cited_positions) + n_not_shown
     precision = hits / total if total else 0.0
     recall = hits / len(relevant) if relevant else math.nan
     sums, n = [0.0, 0.0], [0, 0]  # probabilities and tokens of relevant passages, of the others
-    for token, position in zip(answer.logprobs or (), positions, strict=True):
+    for token, position in zip(answer.logprobs or (), token_positions, strict=True):
         if position is not None:
             side = 0 if position in relevant else 1
             sums[side] += min(1.0, math.exp(min(0.0, token.logprob)))
@@ -163,9 +163,12 @@ def _compute_values(
 
 
 def _strict_positions(
-    output: str, tokens: Sequence[TokenLogprob], read_marks: Mapping[int, Marker], first_number: int
+    output: str,
+    tokens: Sequence[TokenLogprob],
+    marks_by_offset: Mapping[int, Marker],
+    first_number: int,
 ) -> list[int | None]:
-    """Find the 0-based position that each citation token cites; None where that is not clear.
+    """Find the 0-based passage position that each citation token cites; None if unclear.
 
     A token counts when the mark of its index was read as a citation and holds the token's digits.
     The tokens of one mark write its numbers one after the other: ``10`` may come as ``1``, ``0``.
@@ -173,7 +176,7 @@ def _strict_positions(
     Args:
         output: the answer.
         tokens: its citation tokens.
-        read_marks: offset to each mark that was read as a citation.
+        marks_by_offset: offset to each mark that was read as a citation.
         first_number: number of the first passage.
     """
     marks = citation_marks(output) if tokens else []
@@ -182,7 +185,7 @@ def _strict_positions(
         by_mark.setdefault(token.index, []).append(number_of_token)
     positions: list[int | None] = [None] * len(tokens)
     for index, token_numbers in by_mark.items():
-        mark = read_marks.get(marks[index].start) if 0 <= index < len(marks) else None
+        mark = marks_by_offset.get(marks[index].start) if 0 <= index < len(marks) else None
         if mark is None:
             continue
         numbers = _DIGITS.findall(output[mark.start : mark.end])
@@ -233,7 +236,7 @@ class CellScores:
     def __init__(
         self, grammar: Grammar, table: ContextTable, gold: Sequence[Sequence[str]], protocol: str
     ) -> None:
-        """Prepare to score answers under one condition (cell) of an experiment, by a protocol."""
+        """Prepare to score answers in one experimental condition, to a context set's passages."""
         self._measure = measure_strict if protocol == "strict" else measure_reference
         self._grammar, self._gold = grammar, gold
         self._sizes, self._relevant = table.sizes, table.relevant
@@ -270,7 +273,7 @@ CONTEXT = "design"
 def read_design(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
 ) -> ScoredSubmission:
-    """Compute the measures of a submission to an authorship benchmark, for each experimental cell.
+    """Read a submission to an authorship benchmark; compute its measures per condition (cell).
 
     Raises:
         UsageError: other measures, single cells, or AttriEval's answers to passages that are not

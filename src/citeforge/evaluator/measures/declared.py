@@ -149,7 +149,7 @@ class Measure:
 
     @property
     def reads(self) -> str:
-        """What scored answers are about: ``passages``, ``triples``, experiment ``cells``, …."""
+        """Kind of answers that the measure reads: ``passages``, ``triples``, ``cells``, …."""
         return self.group.reads
 
     @property
@@ -270,7 +270,7 @@ class Group:
         evaluator: Evaluator | None = None, is_each: bool = False, lacks: str = "",
         missing: Any = None, **facts: Unpack[Facts],
     ) -> None:  # fmt: skip
-        """Declare what the measures of a group share: their facts, and inputs of their function.
+        """Declare a group of measures: shared facts, and inputs and results of its function.
 
         Args:
             family: their family.
@@ -292,7 +292,7 @@ class Group:
         return f"the group of measures {self.name!r} (list what its method `measure` returns)"
 
     def strict(self, function: Callable[[Any], Any]) -> Group:
-        """Set the decorated function, used in each protocol without its own; return the group."""
+        """Set the decorated function for ``strict`` and as the default; return the group."""
         self._functions["strict"] = function
         return self
 
@@ -342,7 +342,7 @@ Declare = Callable[[Callable[[Any], Any]], Group]
 def per_answer(
     family: str, *, lacks: str = "", missing: Any = None, **declared: Unpack[GroupFacts]
 ) -> Declare:
-    """Return a decorator that turns a function of one answer into a group of measures.
+    """Return a decorator: a function of one answer becomes measures; ``missing``: of no answer.
 
     It returns None where the result is not defined. To ask the judge it yields pairs of texts, and
     gets a :class:`~citeforge.evaluator.measures.values.Value` for each; those of all answers are

@@ -121,7 +121,7 @@ def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDe
         rows = [(item, *_split_answer(item, inputs, segmenter)) for item in items]
 
     def pair(item: AnswerItem, statement: CitedStatement) -> Pair:
-        """Pair a statement with all passages that it cites, as the judge is asked."""
+        """Pair a statement with all passages that it cites: premise and hypothesis of the judge."""
         is_strict = inputs.protocol == "strict"
         return Pair(premise(item.passages, statement.cited, is_strict, not is_air), statement.text)
 
@@ -178,7 +178,7 @@ def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDe
 
 
 def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
-    """Split an answer: (statements with citations, citations outside them, words cited for)."""
+    """Split an answer: (statements, citations outside them, statement words with cited words)."""
     split = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
     texts = [p.text for p in item.passages]
     return (

@@ -35,7 +35,7 @@ class CitationScores:
 
 
 def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str:
-    """Write a passage as a premise for the judge, with its title or without.
+    """Write a passage as a premise, its title (if any) as ``strict`` or ALCE's code writes it.
 
     Args:
         passage: the passage.
@@ -52,7 +52,7 @@ def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str
 def premise(
     passages: Sequence[Passage], cited: Iterable[int], strict: bool, with_title: bool = True
 ) -> str:
-    """Join the cited passages into one premise; passages without text are left out."""
+    """Join cited passages into one premise, written as in ``strict`` or in the paper's code."""
     # Attributed-IR's own code joins texts as they are, empty ones too.
     sources = [p for c in cited if (p := passages[c]).text.strip() or not with_title]
     return "\n".join(premise_text(p, strict, with_title) for p in sources)
@@ -76,7 +76,7 @@ class CitationJudging:
         levels: Mapping[Pair, str] | None = None,
         is_needed: Callable[[AnswerItem, int, tuple[int, ...]], bool] | None = None,
     ) -> None:
-        """Prepare to judge citations by the rules of ``strict``, ALCE or Attributed-IR.
+        """Prepare to judge citations by ``strict``, ALCE's or Attributed-IR's rules and by labels.
 
         Args:
             judge: decides whether passages entail a statement.
@@ -122,13 +122,13 @@ class CitationJudging:
         )
         return [self._score_answer(item, statements) for item, statements in answers]
 
-    def _pair(self, item: AnswerItem, cited: Iterable[int], statement: CitedStatement) -> Pair:
-        """Pair a statement with the given passages as its premise."""
-        return Pair(premise(item.passages, cited, self.strict, self.with_title), statement.text)
+    def _pair(self, item: AnswerItem, positions: Iterable[int], statement: CitedStatement) -> Pair:
+        """Pair a statement, as hypothesis, with the passages at the given positions, as premise."""
+        return Pair(premise(item.passages, positions, self.strict, self.with_title), statement.text)
 
-    def _ask(self, item: AnswerItem, cited: Iterable[int], statement: CitedStatement) -> Value:
-        """Ask the judge whether the given passages together support a statement."""
-        return judge_pair(self.judge, self._pair(item, cited, statement))
+    def _ask(self, item: AnswerItem, positions: Iterable[int], statement: CitedStatement) -> Value:
+        """Ask the judge if the passages at the given positions together support a statement."""
+        return judge_pair(self.judge, self._pair(item, positions, statement))
 
     def _is_supported(self, item: AnswerItem, statement: CitedStatement) -> Value:
         """Whether all citations of a statement together support it."""

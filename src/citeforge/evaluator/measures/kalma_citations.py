@@ -93,7 +93,7 @@ class Share:
 
     @property
     def value(self) -> float:
-        """Hits ÷ total of one answer; ``empty``, which is NaN by default, without a total."""
+        """Hits ÷ total of one answer; a fixed value (NaN by default) if the total is 0."""
         return self.hits / self.total if self.total else self.empty
 
 
@@ -116,7 +116,7 @@ class CitedTriples:
     n_na: int
 
 
-def strict_counts(reading: ParsedAnswer) -> CitedTriples:
+def strict_counts(answer: ParsedAnswer) -> CitedTriples:
     """Count an answer's correct and precise citations and the gold facts they state (``strict``).
 
     A citation is correct when it is complete and its triple was shown; precise when it also states
@@ -125,17 +125,17 @@ def strict_counts(reading: ParsedAnswer) -> CitedTriples:
     as wrong in P. A triple cited twice counts each time for P; a
     fact counts once for R, whichever of its triples are cited.
     """
-    facts = reading.shown.facts
-    right = reading.shown.answers.union(*facts)
-    correct = [c.compared for c in reading.citations if reading.shown.is_complete_and_shown(c)]
-    n = len(reading.citations)
-    n_premises = sum(k in reading.shown.premises for k in correct)
+    facts = answer.shown.facts
+    right = answer.shown.answers.union(*facts)
+    correct = [c.compared for c in answer.citations if answer.shown.is_complete_and_shown(c)]
+    n = len(answer.citations)
+    n_premises = sum(k in answer.shown.premises for k in correct)
     return CitedTriples(
         Share(len(correct), n, empty=0.0),
         Share(sum(k in right for k in correct), n - n_premises, empty=0.0),
         Share(sum(not fact.isdisjoint(correct) for fact in facts), len(facts)),
         n,
-        reading.n_na,
+        answer.n_na,
     )
 
 
@@ -144,21 +144,21 @@ def is_later(round_number: int) -> bool:
     return round_number != 1
 
 
-def reference_counts(reading: ParsedAnswer) -> CitedTriples:
+def reference_counts(answer: ParsedAnswer) -> CitedTriples:
     """Count an answer's correct and precise citations and cited gold triples as KaLMA's code does.
 
     Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
     rounds ≥ 2, and neither asks whether the triple was shown.
     """
-    cited = set(reading.citations)
-    hits = [(key in cited, is_later(number)) for key, number in reading.shown.gold]
-    n = len(reading.citations)
+    cited = set(answer.citations)
+    hits = [(key in cited, is_later(number)) for key, number in answer.shown.gold]
+    n = len(answer.citations)
     return CitedTriples(
-        Share(sum(c in reading.shown.verbatim for c in reading.citations), n),
+        Share(sum(c in answer.shown.verbatim for c in answer.citations), n),
         Share(sum(hit for hit, _ in hits), n),
         Share(sum(hit and later for hit, later in hits), sum(later for _, later in hits)),
         n,
-        reading.n_na,
+        answer.n_na,
     )
 
 
@@ -362,9 +362,9 @@ def micro_and_macro(
     )
 
 
-def _rounds(reference: str) -> dict[str, str]:
-    """Map each protocol to the rounds of gold triples that it uses; ``strict`` uses all of them."""
-    return {"strict": "all", "reference": reference}
+def _rounds(reference_rounds: str) -> dict[str, str]:
+    """Map protocols to the rounds of gold triples that they use; ``strict`` uses all of them."""
+    return {"strict": "all", "reference": reference_rounds}
 
 
 _quality = partial(

@@ -59,15 +59,15 @@ class KalmaInputs(SharedResults):
             for reading in readings:
                 yield run, reading
 
-    def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
+    def claims(self, answer: ParsedAnswer) -> list[TripleClaim]:
         """Split an answer into statements; the same answer is split only once."""
-        key = (reading.row, reading.output)
+        key = (answer.row, answer.output)
         if key not in self._claims:
             if self.protocol == "reference":
-                self._claims[key] = reference_claims(reading)
+                self._claims[key] = reference_claims(answer)
             else:
                 segmenter = self.tools.get_segmenter()
-                self._claims[key] = strict_claims(reading, self.relations, segmenter)
+                self._claims[key] = strict_claims(answer, self.relations, segmenter)
         return self._claims[key]
 
     @property
@@ -142,11 +142,11 @@ def _failure_warnings(inputs: KalmaInputs) -> list[Finding]:
     return [Finding("llm-failed", message)]
 
 
-def _bracket_warnings(without_id: Sequence[str]) -> list[Finding]:
-    """Make a warning if brackets cite shown facts without the entity's id."""
-    if not without_id:
+def _bracket_warnings(brackets: Sequence[str]) -> list[Finding]:
+    """Make a warning that brackets cite shown facts without the entity's id; none if none do."""
+    if not brackets:
         return []
-    return [Finding("unread-citation", describe_brackets_without_id(without_id))]
+    return [Finding("unread-citation", describe_brackets_without_id(brackets))]
 
 
 def _context_error(context: str, benchmark: Benchmark) -> UsageError:

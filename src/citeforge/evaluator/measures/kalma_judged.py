@@ -74,28 +74,28 @@ def reference_aligned(inputs: KalmaInputs) -> dict[AnswerKey, AlignedCitations]:
     )  # fmt: skip
 
 
-def _cited_texts(inputs: KalmaInputs, reading: ParsedAnswer) -> CitedTexts:
+def _cited_texts(inputs: KalmaInputs, answer: ParsedAnswer) -> CitedTexts:
     """List the texts of an answer's statements with each triple that they cite."""
-    return [(c.text, key) for c in inputs.claims(reading) for key in c.citations]
+    return [(c.text, key) for c in inputs.claims(answer) for key in c.citations]
 
 
 def _count_aligned(
-    inputs: KalmaInputs, rows: Mapping[AnswerKey, CitedTexts],
+    inputs: KalmaInputs, cited_triples: Mapping[AnswerKey, CitedTexts],
     is_asked: Callable[[str, Key], bool], value_if_unasked: Value, share_if_uncited: Value | None,
 ) -> dict[AnswerKey, AlignedCitations]:  # fmt: skip
-    """Ask the judge which cited triples their statements entail, and count them.
+    """Count cited triples that the citing statement entails; the judge decides if ``is_asked``.
 
     Args:
         inputs: all answers.
-        rows: citations of each answer.
+        cited_triples: citations of each answer.
         is_asked: whether the judge is asked about a statement and a triple.
         value_if_unasked: what counts where it is not.
         share_if_uncited: share of an answer without citations; None where it leaves the mean.
     """
     judge = inputs.tools.get_judge()
-    judge.ask(pair_triple(*p) for pairs in rows.values() for p in pairs if is_asked(*p))
+    judge.ask(pair_triple(*p) for pairs in cited_triples.values() for p in pairs if is_asked(*p))
     aligned = {}
-    for key, pairs in rows.items():
+    for key, pairs in cited_triples.items():
         each = [
             judge_pair(judge, pair_triple(*p)) if is_asked(*p) else value_if_unasked for p in pairs
         ]
@@ -185,37 +185,37 @@ def reference_na_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements
     return _count_na(judge, rows, lambda answer, hits: (sum(map(sum, hits)), sum(map(sum, hits))))
 
 
-def _na_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleClaim]:
+def _na_claims(inputs: KalmaInputs, answer: ParsedAnswer) -> list[TripleClaim]:
     """List the statements of an answer that carry an [NA]."""
-    return [claim for claim in inputs.claims(reading) if claim.is_na]
+    return [claim for claim in inputs.claims(answer) if claim.is_na]
 
 
-def _ask_about_absent(inputs: KalmaInputs, rows: Iterable[_NaAnswer]) -> JudgeSession:
+def _ask_about_absent(inputs: KalmaInputs, answers: Iterable[_NaAnswer]) -> JudgeSession:
     """Ask the judge about all pairs of [NA] statement and missing triple; return the judge."""
     judge = inputs.tools.get_judge()
-    judge.ask(pair_triple(c.text, t) for row in rows for c in row.claims for t in row.absent)
+    judge.ask(pair_triple(c.text, t) for row in answers for c in row.claims for t in row.absent)
     return judge
 
 
 def _count_na(
-    judge: JudgeSession, rows: Mapping[AnswerKey, _NaAnswer],
-    count: Callable[[_NaAnswer, _Hits], tuple[float, float]],
+    judge: JudgeSession, answers: Mapping[AnswerKey, _NaAnswer],
+    count_hits: Callable[[_NaAnswer, _Hits], tuple[float, float]],
 ) -> dict[AnswerKey, NaStatements]:  # fmt: skip
     """Count right [NA] statements per answer, with bounds where the judge failed.
 
     Args:
         judge: judge that was asked about all pairs.
-        rows: answers with their [NA] statements and absent triples.
-        count: gets (right [NA] statements, absent triples found) of an answer from a matrix of
+        answers: answers with their [NA] statements and absent triples.
+        count_hits: gets (right [NA] statements, absent triples found) of an answer from a matrix of
             verdicts, one row per statement and one column per absent triple.
     """
     statements = {}
-    for key, row in rows.items():
+    for key, row in answers.items():
         decisions = [
             [judge_pair(judge, pair_triple(c.text, t)) for t in row.absent] for c in row.claims
         ]
         ends = [
-            count(row, [[end(value) for value in values] for values in decisions])
+            count_hits(row, [[end(value) for value in values] for values in decisions])
             for end in (attrgetter("low"), attrgetter("high"))
         ]
         precise, recalled = (Value(*both) for both in zip(*ends, strict=True))
@@ -224,7 +224,7 @@ def _count_na(
 
 
 def share_of_statements(statements: ByAnswer[NaStatements], error_text: str) -> Sample:
-    """Compute which share of statements on missing knowledge is right, over all answers.
+    """Compute the share of right statements on missing knowledge; an error if there are none.
 
     Raises:
         CannotError: there are none; says ``error_text``.
@@ -254,7 +254,7 @@ def na_f1(statements: ByAnswer[NaStatements]) -> Sample:
 
 
 def _micro_between(sums: tuple[Floats, Floats], error_text: str) -> Sample:
-    """Make the sample of hits ÷ total over all answers, with bounds where the judge failed.
+    """Make the sample of hits ÷ total, bounded where the judge failed; an error if no totals.
 
     Raises:
         CannotError: nothing is divided; says ``error_text``.
@@ -264,20 +264,20 @@ def _micro_between(sums: tuple[Floats, Floats], error_text: str) -> Sample:
     return sample_between(micro_sample, *sums)
 
 
-def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
+def _uncited_gold(answer: ParsedAnswer) -> list[Triple]:
     """List gold triples of rounds ≥ 2 that an answer does not cite, which KaLMA calls absent."""
-    cited = set(reading.citations)
+    cited = set(answer.citations)
     return [
         Triple(k.qid, "", "", k.relation, k.value)
-        for k, number in reading.shown.gold
+        for k, number in answer.shown.gold
         if is_later(number) and k not in cited
     ]
 
 
 def _find_idle_statements(
-    inputs: KalmaInputs, rows: Iterable[_NaAnswer], judge: JudgeSession
+    inputs: KalmaInputs, answers: Iterable[_NaAnswer], judge: JudgeSession
 ) -> frozenset[tuple[str, str]]:
-    """Find (question, statement) pairs whose [NA] statement does not answer the question at all.
+    """Find [NA] statements that answer nothing, by an LLM: (question, statement) pairs.
 
     Section 4.5: such a mark is right. Only statements that hold no absent triple are asked about; a
     reply that says neither is counted as failed.
@@ -286,7 +286,7 @@ def _find_idle_statements(
         return frozenset()
     pairs = dict.fromkeys(
         (row.reading.shown.question, c.text)
-        for row in rows
+        for row in answers
         for c in row.claims
         if normalise_em(c.text)
         and not any(judge_pair(judge, pair_triple(c.text, t)).low for t in row.absent)

@@ -102,34 +102,39 @@ def reference_mean_mark(inputs: KalmaInputs, aspect: str) -> Sample:
 
 
 def _mean_marks(
-    inputs: KalmaInputs, aspect: str, counted: Sequence[tuple[int, ParsedAnswer]],
-    prompted: Sequence[tuple[int, ParsedAnswer, str]], parse_reply: Callable[[str], float | None],
+    inputs: KalmaInputs, aspect: str, scored_answers: Sequence[tuple[int, ParsedAnswer]],
+    prompted_answers: Sequence[tuple[int, ParsedAnswer, str]],
+    parse_reply: Callable[[str], float | None],
 ) -> Sample:  # fmt: skip
-    """Average an LLM's ratings of one aspect over answers.
+    """Average an LLM's ratings of one aspect; scored answers without a prompt count as 1.
 
     Args:
         inputs: all answers.
         aspect: one of ``ASPECTS``.
-        counted: answers that count, with 1 where the LLM is not asked.
-        prompted: answers that the LLM is asked about, with the text that it sees.
+        scored_answers: answers that count, with 1 where the LLM is not asked.
+        prompted_answers: answers that the LLM is asked about, with the text that it sees.
         parse_reply: takes the mark from a reply; None where there is none.
     """
     if (llm := inputs.tools.llm) is None:
         raise CannotError("needs --llm openai:MODEL or replay:FILE", code="missing-option")
-    prompts = (mark_prompt(aspect, _fact_lines(r), r.shown.question, t) for _, r, t in prompted)
+    prompts = (
+        mark_prompt(aspect, _fact_lines(r), r.shown.question, t) for _, r, t in prompted_answers
+    )
     values = np.full(inputs.shape, np.nan)
-    for run, reading in counted:
+    for run, reading in scored_answers:
         values[run, reading.row] = 1.0
     n_marks = 0
-    for (run, reading, _), reply in zip(prompted, ask_llm(inputs, llm, prompts), strict=True):
+    for (run, reading, _), reply in zip(
+        prompted_answers, ask_llm(inputs, llm, prompts), strict=True
+    ):
         mark = None if reply is None else parse_reply(reply)
         if mark is None and reply is not None:
             inputs.failures.append(f"the reply {reply[:60]!r} has no mark from 1 to 5")
         n_marks += mark is not None
         values[run, reading.row] = np.nan if mark is None else mark
-    if prompted and not n_marks:
+    if prompted_answers and not n_marks:
         raise CannotError(
-            f"none of {len(prompted):,} answers got a mark: {inputs.failures[0]}",
+            f"none of {len(prompted_answers):,} answers got a mark: {inputs.failures[0]}",
             code="judge-failed",
         )
     return mean_sample(values)

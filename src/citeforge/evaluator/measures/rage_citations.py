@@ -72,7 +72,7 @@ class AnswerValues:
 
 
 def worst_values(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
-    """Get the scores of a missing answer: 0 where the query defines them, else NaN."""
+    """Get a missing answer's scores: 0, or NaN without relevant passages or short answers."""
     recall = 0.0 if relevant else math.nan
     return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, len(answers), 0, 0)
 
@@ -163,7 +163,7 @@ class RageScores(SharedResults):
         self, benchmark: Benchmark, grammar: Grammar, tools: ScoringTools,
         table: ContextTable | None, provided: ProvidedPassages | None,
     ) -> None:  # fmt: skip
-        """Prepare to score answers about a context set, or about passages that they bring.
+        """Prepare to score answers on frozen passages (``table``) or their own ones (``provided``).
 
         Args:
             benchmark: its judgements say which passages are relevant.

@@ -93,7 +93,7 @@ def list_modules(module: ModuleType) -> Iterator[ModuleType]:
 
 
 def _declared_by(value: object, origin: str) -> list[object]:
-    """List what an entry point declares as measures: those of a module or package, or itself.
+    """List the measures that an entry point (``value``) of the plugin ``origin`` declares.
 
     A package with a module that cannot be imported declares none, with a warning.
     """

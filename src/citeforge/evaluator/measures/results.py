@@ -96,7 +96,7 @@ class AnswerCounts(Counter[str]):
         self, answer: SubmissionLine, n_cited: float, n_beyond: float, n_unparsed: float,
         strip_marks: Callable[[str], str], detector: str = EVERY_LANGUAGE,
     ) -> None:  # fmt: skip
-        """Count one answer, and whether it is empty, refused, uncited, cut or has faulty citations.
+        """Count one answer by its faults: empty, refused, uncited, cut, wrong or unread citations.
 
         Args:
             answer: what the system wrote.
@@ -118,7 +118,7 @@ class AnswerCounts(Counter[str]):
         self["n_truncated"] += answer.is_truncated
 
     def counts(self, benchmark: Benchmark, n_runs: int, n_keys: int, **more: int) -> Counts:
-        """Make the counts of a score file; ``n_keys`` answers were expected."""
+        """Make a score file's counts from the answers' counts; ``n_keys`` answers were expected."""
         n_queries, n_missing = len(benchmark.query_ids), n_keys - self["n_answered"]
         return Counts(n_queries=n_queries, n_runs=n_runs, n_missing=n_missing, **self, **more)
 
@@ -126,7 +126,7 @@ class AnswerCounts(Counter[str]):
 def require_cells_alone(
     reads: str, benchmark: Benchmark, measures: Sequence[Measure], tools: ScoringTools
 ) -> Sequence[Measure]:
-    """Refuse measures of all cells (conditions) with others or ``--context``; return them.
+    """Return measures unchanged; refuse any that reads other answers, and option ``--context``.
 
     Raises:
         UsageError: names what does not fit.
@@ -148,7 +148,7 @@ def compute(
     answers: SharedResults, measures: Sequence[Measure], judge: JudgeSession | None, *,
     has_hidden_gold: bool, keeps_undefined: bool = False,
 ) -> Results:  # fmt: skip
-    """Compute all given measures of a submission; judged ones once for each repeat of the judge.
+    """Compute measures of a submission: (samples over judge repeats, reasons for failed ones).
 
     Args:
         answers: what their functions read.
@@ -326,7 +326,7 @@ def _read_other_contexts(
 
 
 def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
-    """Hint at the option for closed-book systems if no answer cites anything."""
+    """Yield a hint at the option for closed-book systems if, by the counts, no answer cites."""
     n = tally["n_answered"]
     if n > tally["n_empty"] and tally["n_uncited"] == n:
         yield Finding(
@@ -391,7 +391,7 @@ def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -
 def _count_relevance(
     benchmark: Benchmark, table: ContextTable | None, is_scored: bool
 ) -> dict[str, int]:
-    """Count queries without a relevant passage, and queries that are shown only relevant ones."""
+    """Count queries with no or (if ``is_scored``) only relevant passages; empty if unknown."""
     if table is not None and not table.is_labelled:
         return {}  # unlabelled, or hidden: which are relevant is not known
     if table is None or not is_scored:
@@ -412,7 +412,7 @@ def make_entry(
     measure: Measure, sample: Sample, signature: Signature | str,
     clusters: npt.NDArray[np.int64] | None = None, level: float = COVERAGE,
 ) -> MeasureScore:  # fmt: skip
-    """Make a measure's entry in a score file, with bounds if the judge failed on some pairs.
+    """Make a measure's score file entry: its interval at ``level``, bounds if the judge failed.
 
     Args:
         measure: declaration of the measure.

@@ -114,7 +114,7 @@ class ByAnswer(dict[AnswerKey, R]):
     def __init__(
         self, results: Mapping[AnswerKey, R], shape: tuple[int, int], choices: tuple[str, ...] = ()
     ) -> None:
-        """Store the result of each answer, by (run, row of its query)."""
+        """Store each answer's result by (run, query row), and ``choices`` to name in signatures."""
         super().__init__(results)
         self.shape, self.choices = shape, choices
 

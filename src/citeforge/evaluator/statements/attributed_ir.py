@@ -66,7 +66,7 @@ def read_attributed_ir(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]
 
 
 def with_passages(inputs: InputsT) -> InputsT:
-    """Drop answers without passages if the protocol is ``reference``.
+    """Drop answers that were shown no passages if the protocol is ``reference``.
 
     Raises:
         CannotError: none has any.

@@ -91,7 +91,7 @@ def _read_triples(bracket: str) -> list[Key]:
     return citations
 
 
-def _trailing_relation(piece: str) -> str:
-    """Get the relation that a piece ends in: all after its last comma; empty without one."""
-    _, comma, relation = piece.rpartition(", ")
+def _trailing_relation(text: str) -> str:
+    """Get the relation at a text's end, after its last comma; empty without a comma."""
+    _, comma, relation = text.rpartition(", ")
     return relation if comma else ""

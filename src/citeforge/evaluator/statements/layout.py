@@ -95,16 +95,16 @@ class Layout:
 
     @cached_property
     def _numbers(self) -> frozenset[int]:
-        """Item numbers that lines of a numbered list start with, such as 2 for ``2. Paris``."""
+        """Item numbers at the starts of a numbered list's lines, such as 2 for ``2. Paris``."""
         matches = map(_NUMBERED.match, self._lines, self._quotes)
         return frozenset(int(match[1]) for match in matches if match)
 
     def without_quote(self, number: int) -> str:
-        """Get a line without the Markdown quotation markers (``> ``) at its start."""
+        """Get line ``number`` without the Markdown quotation markers (``> ``) at its start."""
         return self._lines[number][self._quotes[number] :]
 
     def prefix_length(self, number: int) -> int:
-        """Get the length of a line's prefix: ``> ``, "Answer:", or the number of a list item.
+        """Get the length of line ``number``'s prefix: ``> ``, "Answer:", or a list item's number.
 
         An item's number counts where the list has the one before or after it.
         """
@@ -117,7 +117,7 @@ class Layout:
         return self.label_length(number)
 
     def label_length(self, number: int) -> int:
-        """Get the length of the quotation markers and label ("Answer:") at a line's start."""
+        """Get the length of quotation markers and label ("Answer:") that open line ``number``."""
         line, quote = self._lines[number], self._quotes[number]
         match = _ANSWER.match(line, quote) if ":" in line or "：" in line else None
         return quote if match is None else match.end()

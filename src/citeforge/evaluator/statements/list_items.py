@@ -40,8 +40,8 @@ class ListItem:
     numbers: tuple[int, ...] = ()
 
 
-def list_items(output: str, markers: Sequence[Marker]) -> list[ListItem]:
-    """Cut a list answer into its items.
+def list_items(output: str, marks: Sequence[Marker]) -> list[ListItem]:
+    """Cut a list answer, whose citation marks are ``marks``, into items.
 
     Items end at line breaks, and at commas, semicolons and their like outside quotation marks and
     brackets. Bullets, numbers, "and" before the last item, headers of tables and lines that
@@ -49,14 +49,14 @@ def list_items(output: str, markers: Sequence[Marker]) -> list[ListItem]:
 
     Args:
         output: what the system wrote.
-        markers: its marks.
+        marks: its marks.
     """
     pieces, at = [], 0
-    for marker in markers:
+    for marker in marks:
         pieces += [output[at : marker.start].replace(_MARK, " "), _MARK if marker.numbers else ""]
         at = marker.end
     text = "".join([*pieces, output[at:].replace(_MARK, " ")])
-    numbers = iter([marker.numbers for marker in markers if marker.numbers])
+    numbers = iter([marker.numbers for marker in marks if marker.numbers])
     items = []
     for part in _split_lines(text):
         cited = tuple(n for _ in range(part.count(_MARK)) for n in next(numbers, ()))

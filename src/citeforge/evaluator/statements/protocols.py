@@ -20,7 +20,7 @@ AnswerStatements = list[tuple[AnswerKey, AnswerItem, list[CitedStatement]]]
 
 
 def statements_of(inputs: Inputs, evaluator: Evaluator) -> AnswerStatements:
-    """List every answer with its statements by an evaluator's rules, read once for all measures.
+    """List every answer with its statements by the rules of ``strict`` or a paper's evaluator.
 
     Args:
         inputs: the answers.
@@ -38,7 +38,7 @@ def statements_of(inputs: Inputs, evaluator: Evaluator) -> AnswerStatements:
 
 
 def text_of(item: AnswerItem, inputs: Inputs, evaluator: Evaluator) -> str:
-    """Get the text of an answer without citation marks, by an evaluator's rules.
+    """Get an answer's text without citation marks by ``strict`` or a paper's evaluator.
 
     Args:
         item: the answer.

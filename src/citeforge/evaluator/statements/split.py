@@ -108,7 +108,7 @@ class _Cut:
     places: list[int] = field(default_factory=list)
 
     def spans(self, start: int, end: int) -> tuple[Span, ...]:
-        """Map characters [start, end) of the text without marks back to spans of the output."""
+        """Map characters [start, end) of the text without marks to spans of the original output."""
         spans: list[Span] = []
         for at in self.origins[start:end]:
             if spans and spans[-1][1] == at:
@@ -153,7 +153,7 @@ class _Emphasis:
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
-    """Remove the citation marks from an output; record their offsets and those of all text."""
+    """Remove an output's citation marks (``markers``); map offsets in the rest to the output."""
     cut, at = _Cut(), 0
     pieces: list[str] = []
     emphasis = _Emphasis(output)
@@ -232,7 +232,7 @@ class _Reader:
             if not (_has_letter(line) or (is_row and _has_digit(line))) or is_label(line):
                 marks_first = marks_first or (bool(marks) and not self.sentences)
                 if self.sentences and not (marks_first and self.opens):
-                    self._give_last(m for m, _ in marks)
+                    self._attach_to_last(m for m, _ in marks)
                 else:
                     self.pending.extend(m for m, _ in marks)
             elif self._is_heading(number):
@@ -240,11 +240,11 @@ class _Reader:
             else:
                 self._read_text(number)
         if self.sentences:
-            self._give_last(self.pending)
+            self._attach_to_last(self.pending)
             self.pending = []
 
-    def _give_last(self, markers: Iterable[Marker]) -> None:
-        """Attach citation marks to the last statement read so far."""
+    def _attach_to_last(self, markers: Iterable[Marker]) -> None:
+        """Attach citation marks to the statement that was read last."""
         self.sentences[-1].markers.extend(markers)
 
     def _is_listed(self, start: int) -> bool:
@@ -331,7 +331,7 @@ class _Reader:
         return start, start + len(stripped)
 
     def _split(self, line: str, required_ends: set[int], line_offset: int) -> list[Span]:
-        """Split a line into sentences, each with a letter: (start, end) in the line.
+        """Split a line into sentences, also at ``required_ends``: (start, end) of each in the line.
 
         Args:
             line: a line of the output without marks.
@@ -359,7 +359,7 @@ class _Reader:
         sentence_starts: list[int],
         marks_precede: bool,
     ) -> int:
-        """Find the index of the sentence that a mark belongs to (docs/definitions.md#statements).
+        """Find which of a line's sentences a citation mark belongs to: its index.
 
         Args:
             marker: the mark.

@@ -48,7 +48,7 @@ def read_strict(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]:
 def make_statement(
     text: str, numbers: Iterable[int], item: AnswerItem, inputs: Inputs
 ) -> CitedStatement:
-    """Make a statement of its text and citations; those out of range are counted as wrong."""
+    """Make a statement from its text and the numbers it cites; out-of-range ones are wrong."""
     distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
     inside = tuple(p for p in distinct if 0 <= p < item.n_passages)
     return CitedStatement(text, inside, wrong=len(distinct) - len(inside))
@@ -61,5 +61,5 @@ def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
 
 
 def answer_part(text: str, inputs: Inputs) -> str:
-    """Cut away the reasoning before the first colon, if ``cot`` is set; no colon leaves nothing."""
+    """Remove the reasoning before the first colon if option ``cot`` is set; "" without a colon."""
     return text.partition(":")[2] if inputs.tools.options.cot else text

@@ -166,7 +166,7 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
 
 
 def _read_blanks(metadata: Mapping[str, Any]) -> dict[str, tuple[Key, ...]]:
-    """Map each entity (QID) of a query to the relations that its graph shows without a value."""
+    """Map each entity (QID) of a query to its relations that have no value in the graph."""
     empty = metadata.get(EMPTY) or {}
     return {
         qid: tuple(Key(qid, relation, value) for relation, value in empty.get(qid, {}).items())
@@ -210,17 +210,17 @@ def read_reference(
 
 
 def strict_claims(
-    reading: ParsedAnswer, relations: Iterable[str], segmenter: Segmenter
+    answer: ParsedAnswer, relations: Iterable[str], segmenter: Segmenter
 ) -> list[TripleClaim]:
     """Split an answer into its sentences, each with the triples that it cites (``strict``).
 
     Args:
-        reading: the answer, and the graphs that it was shown.
+        answer: the answer, and the graphs that it was shown.
         relations: names of all relations of the benchmark.
         segmenter: splits text into sentences.
     """
-    grammar = TripleGrammar(reading.shown.triples, relations)
-    split = split_statements(reading.output, grammar, segmenter, 0)
+    grammar = TripleGrammar(answer.shown.triples, relations)
+    split = split_statements(answer.output, grammar, segmenter, 0)
     return [
         TripleClaim(
             statement.text,
@@ -231,9 +231,9 @@ def strict_claims(
     ]
 
 
-def reference_claims(reading: ParsedAnswer) -> list[TripleClaim]:
+def reference_claims(answer: ParsedAnswer) -> list[TripleClaim]:
     """Split an answer into sentences as KaLMA's code does, with the citations inside each."""
-    sentences = [reading.output[start:end] for start, end in SENTENCES.split(reading.output)]
+    sentences = [answer.output[start:end] for start, end in SENTENCES.split(answer.output)]
     return [
         TripleClaim(without_brackets(text), read_brackets(text)[0], NA in text)
         for text in sentences

@@ -20,7 +20,7 @@ def mean_interval(
     values: Floats, least: float, most: float, level: float = COVERAGE,
     weights: Floats | None = None,
 ) -> Interval:  # fmt: skip
-    """Compute an interval of a mean from a random sample of bounded values.
+    """Compute an interval of a mean from a sample of values between ``least`` and ``most``.
 
     Args:
         values: a sample.
@@ -36,7 +36,7 @@ def mean_interval(
 
 
 def lower_bound(values: Floats, weights: Floats, least: float, alpha: float) -> float:
-    """Compute Gaffke's lower bound of a mean at a one-sided level.
+    """Compute Gaffke's lower bound of the mean of values that are at least ``least``.
 
     Args:
         values: a sample.
@@ -69,13 +69,13 @@ class _RandomMean:
         self._points, self._counts = points, counts
 
     def find_threshold(self, tilt: float) -> tuple[float, float]:
-        """Compute (threshold t, saddlepoint) for an exponential tilt between −1 and 0."""
+        """Compute (random mean's threshold, saddlepoint) for an exponential tilt in (−1, 0)."""
         pull = self._counts / (1 - tilt * self._points)
         at = float(pull @ self._points / pull.sum())
         return at, tilt / (1 - tilt * at)
 
     def quantile(self, tilt: float) -> float:
-        """Compute the normal quantile of P(random mean < threshold) at a tilt's threshold."""
+        """Approximate the normal quantile of P(random mean < threshold), for a tilt's threshold."""
         at, saddle = self.find_threshold(tilt)
         moves = self._points - at
         left = 1 - saddle * moves

@@ -14,7 +14,7 @@ _ROUNDING = 1e-9
 
 
 def jackknife_pseudovalues(entry: MeasureScore) -> Floats:
-    """Compute raw values per query whose mean is the measure's value; NaN where undefined."""
+    """Compute jackknife pseudovalues per query, whose mean is a score's value; NaN if undefined."""
     if entry.influence is None or entry.value is None:
         return column(entry.per_query)
     moves = np.nan_to_num(column(entry.influence))
@@ -73,7 +73,7 @@ def _is_plain_mean(entry: MeasureScore) -> bool:
 
 
 def _influence(entry: MeasureScore) -> Floats | None:
-    """Get each query's influence on a measure's value, NaN where it has none; None if unknown."""
+    """Get each query's influence on a score (NaN without one); None if the score has none."""
     if entry.influence is not None:
         return column(entry.influence)
     values = column(entry.per_query)

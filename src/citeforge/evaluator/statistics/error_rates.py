@@ -82,18 +82,18 @@ def why_not_corrected(estimate: PpiEstimate, rates: Rates, value_range: Range) -
 
 
 def rogan_gladen(
-    verdicts: Floats,
-    extremes: Floats,
+    judged_sums: Floats,
+    yes_and_no_sums: Floats,
     combine: Callable[[Floats], Floats],
     rates: Rates,
     value_range: Range = ANYTHING,
 ) -> PpiEstimate:
-    """Correct a share by the judge's sensitivity and specificity (Rogan & Gladen 1978).
+    """Correct a share, ``combine`` of sums, by the judge's error rates (Rogan & Gladen 1978).
 
     Args:
-        verdicts: sums of each answer under the judge's verdicts, shape (queries, k).
-        extremes: the same sums if the judge accepted everything, and if it rejected everything,
-            shape (2, queries, k).
+        judged_sums: sums of each answer under the judge's verdicts, shape (queries, k).
+        yes_and_no_sums: the same sums if the judge accepted everything, and if it rejected
+            everything, shape (2, queries, k).
         combine: function of sums to values.
         rates: error rates of the judge.
         value_range: range of the measure, see :func:`estimate_ppi`.
@@ -102,13 +102,13 @@ def rogan_gladen(
         NaN where the judge is no better than chance (sensitivity + specificity ≤ 1).
     """
     youden = rates.youden
-    n = len(verdicts)
+    n = len(judged_sums)
     if youden <= 0 or n < 2:
         return undefined_estimate(0)
-    yes, no = extremes
+    yes, no = yes_and_no_sums
     span = yes - no
     false_alarm = 1 - rates.specificity
-    sums = no + (verdicts - no - false_alarm * span) / youden
+    sums = no + (judged_sums - no - false_alarm * span) / youden
     mean = sums.mean(axis=0)
     value = float(combine(mean))
     if math.isnan(value):
@@ -167,7 +167,7 @@ def compute_lower_bounds(answers: Sequence[Sequence[tuple[bool, bool]]]) -> tupl
 
 
 def _count_decisions(answers: Sequence[Sequence[tuple[bool, bool]]]) -> tuple[Floats, Floats]:
-    """Count right decisions and statements, supported and others, of each answer.
+    """Count per answer (right decisions, statements), each for supported and other statements.
 
     Returns:
         Two arrays of shape (answers, 2).

@@ -379,7 +379,7 @@ def _is_binary(sums: Floats) -> bool:
 
 
 def _without_interval(runs: Floats, sample: Sample) -> Estimate:
-    """Make an estimate without standard error and interval."""
+    """Make an estimate from values by run, without standard error and interval."""
     nan = math.nan
     return Estimate(float(np.mean(runs)), nan, nan, nan, _sd_over_runs(runs, sample), NONE)
 

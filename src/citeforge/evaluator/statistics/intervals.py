@@ -80,7 +80,7 @@ def student_interval(value: float, stderr: float, df: float, level: float = COVE
 def widest_interval(
     share: float, inverse_n: float, noise: float = 0.0, z: float = Z_95
 ) -> Interval:
-    """Compute the interval of a share with the largest possible variance and known noise.
+    """Compute a share's interval at the largest variance that shares can have, plus noise.
 
     Values between 0 and 1 with a mean p vary by p (1 − p) at most. The ends are the shares that are
     ``z`` standard errors away, which without noise is Wilson's interval.
@@ -208,7 +208,7 @@ def sidak_level(level: float, n_intervals: int) -> float:
 
 
 def quantile(df: float, level: float = COVERAGE) -> float:
-    """Compute the number of standard errors from a value to the ends of its interval.
+    """Compute how many standard errors an interval at a level reaches to either side.
 
     By Student's t; by the normal distribution for infinite ``df``.
     """
@@ -357,7 +357,7 @@ def _half_width(
 
 @lru_cache(maxsize=4096)
 def _interval_weights(df: float, chance: float) -> tuple[float, float]:
-    """Find (weight of query variance, threshold of others) for intervals that cover 95 %.
+    """Find (weight of query variance, threshold of other variance) to cover 95 %.
 
     The first weighs the mean square of queries. The second is the part of it that mean squares of
     other sources must exceed before they count.
@@ -374,7 +374,7 @@ def _interval_weights(df: float, chance: float) -> tuple[float, float]:
     moves, z, t = (added + chance) * draws, quantile(math.inf), quantile(df)
 
     def coverage_errors(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Compute the excess over 95 % of the intervals' coverage, per added variance."""
+        """Compute intervals' coverage minus 95 %, for each assumed variance of other sources."""
         weight, bar = weights
         squared = weight * z * z + t * t * np.maximum(0.0, moves - bar)
         squared = np.maximum(_LEAST_SHARE * z * z, squared)

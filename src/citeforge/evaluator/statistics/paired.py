@@ -71,7 +71,7 @@ class PairedChange:
 
     @property
     def detectable(self) -> float:
-        """Smallest difference whose interval over queries leaves out 0 in 80 of 100 benchmarks."""
+        """Smallest true difference whose interval excludes 0 with 80 % power."""
         low, high = self.by_queries
         return max(self.value - low, high - self.value) + POWER_80 * self.stderr
 

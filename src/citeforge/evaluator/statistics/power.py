@@ -19,9 +19,9 @@ def pass_power(
     largest_change: float,
     margin: float,
     n_queries: int,
-    by_runs: float = 0.0,
+    run_half_width: float = 0.0,
 ) -> float:
-    """Compute the probability that the interval of a mean change of 0 lies above −margin.
+    """Compute the power of a gate: P(interval of a mean change of 0 lies above −margin).
 
     The interval is that of queries that change exactly as expected; the mean change is normal.
 
@@ -31,32 +31,32 @@ def pass_power(
         largest_change: largest possible change.
         margin: largest loss that is allowed.
         n_queries: queries.
-        by_runs: how far runs and verdicts alone can move the lower end.
+        run_half_width: how far runs and verdicts alone can move the lower end.
     """
     from scipy.special import ndtr
 
     shares = shares / shares.sum()
     centred = changes - shares @ changes
     low = lower_bound(centred, n_queries * shares, -largest_change, ALPHA / 2)
-    room = margin - math.hypot(low, by_runs)
+    room = margin - math.hypot(low, run_half_width)
     sd = math.sqrt(float(shares @ centred**2))
     return float(ndtr(room * math.sqrt(n_queries) / sd)) if sd > 0 else float(room >= 0)
 
 
 def queries_to_pass(
     changes: Floats, shares: Floats, largest_change: float, margin: float, power: float,
-    by_runs: float = 0.0,
+    run_half_width: float = 0.0,
 ) -> int | None:  # fmt: skip
-    """Find the fewest queries that reach a power; None if ten million do not.
+    """Find the fewest queries with which a gate passes at a power; None if over ten million.
 
     Args: as :func:`pass_power`, and
         power: how often the interval is to lie above −margin.
     """
-    if margin <= by_runs:
+    if margin <= run_half_width:
         return None
     n = bisect_left(
         range(_MOST_QUERIES + 1), power, lo=_LEAST_QUERIES,
-        key=lambda n: pass_power(changes, shares, largest_change, margin, n, by_runs),
+        key=lambda n: pass_power(changes, shares, largest_change, margin, n, run_half_width),
     )  # fmt: skip
     return n if n <= _MOST_QUERIES else None
 

@@ -97,7 +97,7 @@ def estimate_ppi(
     tuning: float | None = None,
     value_range: Range = ANYTHING,
 ) -> PpiEstimate:
-    """Estimate a value over all answers from a judge's verdicts and labels of some (PPI++).
+    """Estimate a value, ``combine`` of sums, from a judge's verdicts and labels of some (PPI++).
 
     Answers that need no verdict are known exactly; the others are a stratum of their own, in which
     the judge's mean is corrected by its mean error on labelled answers.
@@ -137,7 +137,7 @@ def estimate_ppi(
 
 
 def bound_by_labels(units: Units, estimate: PpiEstimate, largest_value: float) -> Interval:
-    """Widen a label-corrected mean's interval to hold if few labels contradict the judge.
+    """Widen a corrected mean's interval so that it covers even if few labels oppose the judge.
 
     The judge's error on the labelled answers has a bound that holds for few of them
     (:mod:`~citeforge.evaluator.statistics.bounds`); it takes the place of its part in the t
@@ -168,7 +168,7 @@ def bound_by_labels(units: Units, estimate: PpiEstimate, largest_value: float) -
 def linearise(
     units: Units, combine: Callable[[Floats], Floats], weight: float
 ) -> tuple[Floats, Floats]:
-    """Compute a value per answer such that their mean approximates the corrected value.
+    """Compute linear values per answer (judge's, people's) whose mean nears the corrected value.
 
     They use the slope at the corrected sums; differences of two systems need them if ``combine``
     is not a mean.
@@ -240,7 +240,7 @@ class _Parts:
     def spread(
         self, slope: Floats, weight: float, label_influences: Floats | None = None
     ) -> tuple[float, float]:
-        """Compute the standard error of the corrected value, and its degrees of freedom.
+        """Compute (standard error, degrees of freedom) of a value with this slope by the sums.
 
         Labelled answers, unlabelled ones, and those whose value needs no verdict each have a
         variance of their own; how many answers need no verdict varies, too.

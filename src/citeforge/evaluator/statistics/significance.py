@@ -50,14 +50,14 @@ def paired_t(differences: Floats) -> float:
 
 
 def count_permutations(n_tests: int) -> int:
-    """Compute how many sign patterns to draw for a family of tests to pass Holm at .01 (capped)."""
+    """Compute how many sign patterns to draw so that p-values pass Holm at .01 (capped)."""
     return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(n_tests / _HOLM_LEVEL)))
 
 
 def permutation_tests(
     changes: Sequence[Floats], n_changed: Sequence[int], n_patterns: int = PERMUTATIONS
 ) -> list[float]:
-    """Compute the two-sided p of paired permutation tests of several measures.
+    """Compute the two-sided p of each measure's permutation test, at least 2^(1 − n_changed).
 
     All sign patterns where at most 13 differences are not zero. Else the drawn ones and the
     observed; measures over as many queries share the draws, which makes one matrix product of them.
@@ -96,11 +96,11 @@ def permutation_tests(
     return [math.nan if math.isnan(p) else max(p, q) for p, q in zip(values, least, strict=True)]
 
 
-def _exact_p(moving: Floats) -> float:
-    """Compute the p of a permutation test over all 2^n sign patterns."""
-    n = len(moving)
+def _exact_p(differences: Floats) -> float:
+    """Compute the two-sided p of a permutation test over all 2^n signs of the differences."""
+    n = len(differences)
     signs = (np.arange(1 << n)[:, None] >> np.arange(n) & 1) * 2.0 - 1
-    return float((np.abs(signs @ moving) >= _least_extreme(moving)).mean())
+    return float((np.abs(signs @ differences) >= _least_extreme(differences)).mean())
 
 
 def _least_extreme(changes: Floats) -> Floats:

@@ -138,7 +138,7 @@ class _Reader:
 
     @staticmethod
     def _has_labels_of(cell: Cell, mode: str, labels: Sequence[str]) -> bool:
-        """Whether a cell shows the labels of a mode of AttriEval: vanilla, base or cf."""
+        """Whether a cell (condition) shows labels as AttriEval's mode vanilla, base or cf does."""
         if mode == "vanilla" or cell.labels is None:
             return mode == "vanilla" and cell.labels is None
         side = _SIDES.get(mode)

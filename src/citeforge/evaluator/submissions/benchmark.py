@@ -100,7 +100,7 @@ class Benchmark(Package):
 
     @property
     def known_hashes(self) -> tuple[str, ...]:
-        """Hashes that a submission may name: of this package, its label-free half, or its whole.
+        """Hashes that submissions may name: of this package, its public half, or the whole package.
 
         The half without labels shows the same contexts as the whole.
         """
@@ -275,7 +275,7 @@ class LineIndex:
     """Index of a submission's lines by context set, run and query; refuses wrong ones."""
 
     def __init__(self, path: Path, benchmark: Benchmark) -> None:
-        """Make an empty index of which line answers which query, context set and run."""
+        """Make an empty index from (context set, run, query) to the line that answers it."""
         self._path, self._benchmark = path, benchmark
         self._lines: defaultdict[tuple[str, int], array[int]] = defaultdict(
             lambda: array("Q", bytes(8 * len(benchmark.query_ids)))
@@ -291,7 +291,7 @@ class LineIndex:
         }
 
     def row(self, line: int, answer: SubmissionLine, context: str) -> int:
-        """Find the row of the query that a line answers; raise an error if an earlier line did.
+        """Find the query row that a line answers; raise an error for invalid or duplicate answers.
 
         Raises:
             InputError: an unknown query, a negative run, a run too many, a second line for the
@@ -330,7 +330,7 @@ class LineIndex:
         return row
 
     def is_about(self, line_number: int, answer: SubmissionLine, context: str) -> bool:
-        """Whether an answer is to a context set; one to another set is checked and counted.
+        """Whether an answer is to a context set; answers to other sets are checked as duplicates.
 
         So ``check`` and ``score`` have one verdict on a file.
 

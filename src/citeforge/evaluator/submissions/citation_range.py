@@ -42,7 +42,7 @@ class CitationRange:
             self.add((position + 1 for position in inside), outside, n_shown)
 
     def add(self, cited_positions: Iterable[int], n_beyond: int, n_shown: int) -> None:
-        """Count an answer by the positions it cites, and by its citations of passages not shown.
+        """Count an answer by the positions it cites and its citations beyond the passages shown.
 
         Args:
             cited_positions: 1-based positions of the distinct passages cited.

@@ -33,7 +33,7 @@ class Finding:
     option: str = ""
 
     def __str__(self) -> str:
-        """Write the message, after the field and before the option if there are any."""
+        """Write the message, after its field and before the command's option, if there are any."""
         text = self.message if self.field is None else f"{self.field}: {self.message}"
         return f"{text}; {self.option}" if self.option else text
 
@@ -49,7 +49,7 @@ class Finding:
 def describe(
     findings: Sequence[Finding], severity: str, path: Path, one_by_one: bool = False
 ) -> Iterator[str]:
-    """Describe findings in one line per kind, with its first queries or lines.
+    """Describe errors or warnings (``severity``) in one line per kind, or each in one line.
 
     Args:
         findings: of one submission.

@@ -14,7 +14,7 @@ _ANSWERS = 'answers: one JSON object per line, {"query_id": …, "output": …}'
 
 
 def refuse_foreign(path: Path, start: bytes) -> None:
-    """Raise an error for a file or folder that is known to be something else than answers.
+    """Raise an error for a file or folder that is no submission: a package, source, or page.
 
     Args:
         path: file or folder.

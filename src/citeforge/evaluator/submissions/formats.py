@@ -188,7 +188,7 @@ class Format(Row):
         return False
 
     def list_alike(self, start: bytes) -> tuple[str, ...]:
-        """List the formats that a file's first bytes may be of, to be told apart by its lines."""
+        """List the formats whose files may begin with these bytes; they differ in later lines."""
         return ()
 
     def origin(self, path: Path) -> Origin:

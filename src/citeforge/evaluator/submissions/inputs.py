@@ -68,7 +68,7 @@ class SharedResults(ABC):
         return limited
 
     def once(self, function: Callable[[Self], T], is_judged: bool = True) -> T:
-        """Call a function of these answers once; later calls return or raise the same.
+        """Call a function of the answers once (per judge repeat if judged); reuse its result.
 
         Args:
             function: computes what is shared.
@@ -222,7 +222,7 @@ class ItemCollector:
     def inputs(
         self, system_names: tuple[str, ...], provided: ProvidedPassages | None = None
     ) -> Inputs:
-        """Build the measures' inputs from all stored answers.
+        """Build the measures' inputs from all answers, with passages of their own (``provided``).
 
         In ``strict`` there is one for every query; missing ones are empty, and score the worst
         value.

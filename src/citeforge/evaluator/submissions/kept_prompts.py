@@ -23,7 +23,7 @@ class KeptPrompts:
         self._first = ""
 
     def add(self, answer: SubmissionLine, context: str, row: int) -> None:
-        """Check whether the prompt stored with an answer contains its query's passages."""
+        """Count the query's passages that the prompt stored with an answer does not contain."""
         benchmark = self._benchmark
         is_frozen = context in benchmark.manifest.contexts and answer.passages is None
         if not answer.prompt or not is_frozen or benchmark.has_graphs:

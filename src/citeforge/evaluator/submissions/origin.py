@@ -120,7 +120,7 @@ def require_build(
     path: Path, benchmark: Benchmark, header: Mapping[str, object],
     claims: Iterable[tuple[int, list[object]]],
 ) -> bool:  # fmt: skip
-    """Refuse a submission that names another build of its benchmark.
+    """Whether a submission names this build in its header or every answer; refuse other builds.
 
     Returns:
         Whether it names this one: in its header, or in every answer.

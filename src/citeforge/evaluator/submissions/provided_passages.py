@@ -49,7 +49,7 @@ class ProvidedPassages:
     """
 
     def __init__(self, benchmark: Benchmark, is_strict: bool = True) -> None:
-        """Prepare to count the passages that a submission brings itself.
+        """Prepare to count passages that answers bring, compared to the corpus if ``is_strict``.
 
         Args:
             benchmark: whose corpus knows ids, and whose judgements say what is relevant.
@@ -99,7 +99,7 @@ class ProvidedPassages:
 
     @cached_property
     def _corpus_keys(self) -> dict[str, _Key]:
-        """Corpus passages with the docids counted so far, by docid; the corpus is read once."""
+        """Keys of the corpus passages that answers name, by docid; the corpus is read once."""
         return self._keys_in_corpus({key.name for key in self._passages})
 
     @cached_property
@@ -107,11 +107,11 @@ class ProvidedPassages:
         """Counts of answers' own passages whose text or title differs from the corpus."""
         return {k: n for k, n in self._passages.items() if k.differs(self._corpus_keys.get(k.name))}
 
-    def _keys_in_corpus(self, names: set[str]) -> dict[str, _Key]:
-        """Compute keys (docid, hashes of text and title) of corpus passages with these docids."""
-        ids = pa.array(sorted(names), pa.string())
+    def _keys_in_corpus(self, docids: set[str]) -> dict[str, _Key]:
+        """Compute keys (docid, hashes of text and title) of corpus passages, by docid."""
+        ids = pa.array(sorted(docids), pa.string())
         keys: dict[str, _Key] = {}
-        for batch in self._benchmark.passages(["_id", "title", "text"]) if names else ():
+        for batch in self._benchmark.passages(["_id", "title", "text"]) if docids else ():
             here = rows_with(batch, "_id", ids)
             columns = here["_id"].to_pylist(), _hash_texts(here["text"]), _hash_texts(here["title"])
             keys.update((key[0], _Key(*key)) for key in zip(*columns, strict=True))

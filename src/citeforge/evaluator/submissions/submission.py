@@ -67,7 +67,7 @@ class Submission:
         is_raw: bool = False,
         more: Sequence[Path] = (),
     ) -> None:
-        """Open a submission: detect its format and read its header.
+        """Open a submission (``more`` files): detect its format, read its header, choose queries.
 
         Args:
             path: file or folder.
@@ -257,7 +257,7 @@ class Submission:
 
     @property
     def about(self) -> About | None:
-        """Description of the system in the header, for leaderboards; None without one.
+        """System description (model, licence, …) in the header, for leaderboards; None without one.
 
         Raises:
             InputError: one of these fields is not what it should be.
@@ -387,7 +387,7 @@ class Submission:
     def answers_to(
         self, context: str, is_secondary: bool = False
     ) -> Iterator[tuple[int, SubmissionLine]]:
-        """Yield (row of its query, answer) for every line that answers a context set.
+        """Yield (query row, answer) to a context set; if secondary, only those that name it.
 
         Args:
             context: name of the set.
@@ -410,7 +410,7 @@ class Submission:
     def _own_answers_to(
         self, context: str, is_secondary: bool
     ) -> Iterator[tuple[int, SubmissionLine]]:
-        """Yield (row of its query, answer) for the lines of this file alone.
+        """Yield (query row, answer) to a context set from this file alone, not from further ones.
 
         Raises:
             InputError: as :meth:`answers_to`.

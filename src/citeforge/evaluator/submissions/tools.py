@@ -164,7 +164,7 @@ class ScoringTools:
         return self.segmenter is not None if keeps is None else keeps
 
     def with_options(self, **changes: object) -> "ScoringTools":
-        """Copy the tools with changed options."""
+        """Copy the tools with some scoring options changed."""
         return replace(self, options=self.options.model_copy(update=changes))
 
 

@@ -119,7 +119,7 @@ class EchoFinder:
         return self._end(output, end)
 
     def _end(self, output: str, number: int) -> int:
-        """Find the answer's offset in an output, after the prompt and template tokens."""
+        """Find an answer's offset, after ``number`` prompt characters and template tokens."""
         end = _find_end(output, number)
         behind = _BEHIND.match(output, end)
         return end if behind is None else behind.end()
@@ -173,7 +173,7 @@ class SameAnswers:
     _queries: set[str] = field(default_factory=set)
 
     def add(self, query_id: str, text: str) -> None:
-        """Look at one more answer."""
+        """Record the text of one more answer and its query."""
         self.n += 1
         if len(self._texts) < 2:
             self._texts.add(text.strip())
@@ -253,7 +253,7 @@ class Unwrapper:
         first = _find_last(parts.answer, said) if answer.spans or answer.logprobs else -1
 
         def move(start: int, end: int) -> tuple[int, int] | None:
-            """Convert a span of the output to one of the answer; None if it was removed."""
+            """Convert a span of the output to one of the unwrapped answer; None if removed."""
             span = parts.move_span(start - begin, end - begin) if first >= 0 else None
             if span is None or span[1] < first or span[0] > first + len(said):
                 return None

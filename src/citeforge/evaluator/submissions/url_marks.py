@@ -84,7 +84,7 @@ class Markup:
 
 
 def read_markup(report: str, urls: Sequence[str] = ()) -> Markup:
-    """Read the citations of a report: links, bare URLs, and numbers of its reference list.
+    """Read citations of a Markdown report: links, bare URLs, and numbers of listed ``urls``.
 
     Args:
         report: Markdown.
@@ -117,7 +117,7 @@ def read_markup(report: str, urls: Sequence[str] = ()) -> Markup:
 
 
 def _merge_in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
-    """Merge citations that share round brackets into one, brackets included."""
+    """Merge the citations in a report that share round brackets into one, brackets included."""
     grouped: list[Mention] = []
     at = 0
     while at < len(mentions):
