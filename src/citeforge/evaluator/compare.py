@@ -42,7 +42,7 @@ that change a measure's meaning (protocol, plugin) are not among them."""
 
 
 def _advise(parts: Iterable[str]) -> str | None:
-    """Write how to make scores comparable whose signatures differ in parts; None for versions.
+    """Write how to make scores with differing signatures comparable; None if versions differ.
 
     Args:
         parts: signature parts that differ, such as ``ctx:a / b``.
@@ -185,7 +185,7 @@ def compare_many(
     across: Sequence[str] = (),
     by: Sequence[str] = (),
 ) -> Comparison:
-    """Compare pairs of systems, ``across`` judges, contexts, …; list pairs that are impossible.
+    """Compare pairs of systems, ``across`` judges, …; list pairs that cannot be compared.
 
     Args:
         files: score files.

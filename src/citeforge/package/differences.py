@@ -142,7 +142,7 @@ def read_shown(package: Package, context: str) -> dict[str, ShownQuery]:
 def _digest_item(
     item: Item, labelling: Labelling, condensed_texts: list[dict[tuple[str, str], str]]
 ) -> ShownQuery:
-    """Compute the digests of passages (labels and shorter texts included) shown for one query.
+    """Compute digests of the evidence shown for one query, with its labels and shorter texts.
 
     Args:
         item: the query with its passages or triples.

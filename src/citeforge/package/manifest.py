@@ -234,7 +234,7 @@ def unknown_files(folder: Path) -> list[str]:
 
 
 def load_intact(folder: Path, allow_edited: bool = False) -> Manifest:
-    """Read a package's manifest and check all files' sha256; hand-written ones if not allowed.
+    """Read a manifest and check all files' sha256, except (``allow_edited``) hand-written ones.
 
     Args:
         folder: package.

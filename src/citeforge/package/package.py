@@ -392,7 +392,7 @@ class Package(Displayed):
     def items(
         self, context: str | None = None, query_id: str | None = None, show: str | None = None
     ) -> Iterator[Item]:
-        """Yield a context set's queries with evidence and gold, or ``show`` summaries or snippets.
+        """Yield a context set's queries with gold and evidence (``show``: summaries or snippets).
 
         Holds the passages that the context set names, not the corpus.
 

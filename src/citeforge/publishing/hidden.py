@@ -74,7 +74,7 @@ def split_package(
     package = Package(folder)
     manifest, kind = package.manifest, package.kind
     context = _only_public_context(package)
-    _refuse_telling_fields(package, metadata)
+    _refuse_revealing_fields(package, metadata)
     writer = PackageWriter(public)
     for config in kind.facts.blinded:
         for split in [context] if config == "contexts" else package.splits.get(config, []):
@@ -142,7 +142,7 @@ def _read_form(package: Package) -> FormAudit | None:
     return validated(FormAudit, read_json(path), path)
 
 
-def _refuse_telling_fields(package: Package, metadata: Collection[str]) -> None:
+def _refuse_revealing_fields(package: Package, metadata: Collection[str]) -> None:
     """Raise an error if a metadata field to be published reveals labels, by the audit.
 
     Raises:

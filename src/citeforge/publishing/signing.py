@@ -212,12 +212,14 @@ def sign_package(folder: Path, key: Path | None = None) -> Path:
 
 
 @extras_named()
-def check_signature(folder: Path, check: SignatureCheck, signature: Path | None = None) -> int:
-    """Check that a signer has signed all files of a package; return the number of files.
+def check_signature(
+    folder: Path, expected_signer: SignatureCheck, signature: Path | None = None
+) -> int:
+    """Check that the expected signer has signed all files of a package; return their number.
 
     Args:
         folder: package.
-        check: the signer.
+        expected_signer: the signer.
         signature: file of the signature; None for the one in the folder.
 
     Raises:
@@ -242,25 +244,27 @@ def check_signature(folder: Path, check: SignatureCheck, signature: Path | None 
     config = verifying.Config().set_hashing_config(
         hashing.Config().set_ignored_paths(paths=others).set_allow_symlinks(True)
     )
-    whose = "this key" if check.key is not None else "this identity"
+    whose = "this key" if expected_signer.key is not None else "this identity"
     with _library_errors(path, f"is not the signature of {whose}", _EXPECTED):
-        if check.key is not None:
-            load_public_key(check.key)
-            config.use_elliptic_key_verifier(public_key=check.key)
+        if expected_signer.key is not None:
+            load_public_key(expected_signer.key)
+            config.use_elliptic_key_verifier(public_key=expected_signer.key)
         else:
-            config.use_sigstore_verifier(identity=check.identity, oidc_issuer=check.issuer)
+            config.use_sigstore_verifier(
+                identity=expected_signer.identity, oidc_issuer=expected_signer.issuer
+            )
         config.verify(folder, path)
     return len(signed)
 
 
-def _has_signed(folder: Path, check: SignatureCheck, signature: Path) -> bool:
-    """Whether a signature is by a certain signer and fits the files of a folder.
+def _has_signed(folder: Path, expected_signer: SignatureCheck, signature: Path) -> bool:
+    """Whether a signature is by the expected signer and fits the files of a folder.
 
     Raises:
         InputError: Sigstore cannot be reached.
     """
     try:
-        check_signature(folder, check, signature)
+        check_signature(folder, expected_signer, signature)
     except InputError as error:
         if error.code == _UNREACHABLE:
             raise

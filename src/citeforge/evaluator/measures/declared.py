@@ -342,7 +342,7 @@ Declare = Callable[[Callable[[Any], Any]], Group]
 def per_answer(
     family: str, *, lacks: str = "", missing: Any = None, **declared: Unpack[GroupFacts]
 ) -> Declare:
-    """Return a decorator: a function of one answer becomes measures; ``missing``: of no answer.
+    """Return a decorator of functions of one answer; ``missing`` is the result of a missing one.
 
     It returns None where the result is not defined. To ask the judge it yields pairs of texts, and
     gets a :class:`~citeforge.evaluator.measures.values.Value` for each; those of all answers are

@@ -184,7 +184,7 @@ def _limit_inputs(answers: Inputs, needs: Collection[Need], evaluator: Evaluator
 def compute_each(
     function: Callable[[Any], Any], answers: Any, missing_result: Any
 ) -> dict[AnswerKey, Any]:
-    """Apply a function to each answer, the judge asked in batches; ``missing_result`` if none.
+    """Apply a function to each answer, asking the judge in batches; missing ones get a default.
 
     Args:
         function: an answer to its result, None where it is not defined; or yields pairs of texts

@@ -143,7 +143,7 @@ def _failure_warnings(inputs: KalmaInputs) -> list[Finding]:
 
 
 def _bracket_warnings(brackets: Sequence[str]) -> list[Finding]:
-    """Make a warning that brackets cite shown facts without the entity's id; none if none do."""
+    """Make a warning that brackets cite shown facts without the entity's id; empty if none do."""
     if not brackets:
         return []
     return [Finding("unread-citation", describe_brackets_without_id(brackets))]

@@ -254,7 +254,7 @@ def na_f1(statements: ByAnswer[NaStatements]) -> Sample:
 
 
 def _micro_between(sums: tuple[Floats, Floats], error_text: str) -> Sample:
-    """Make the sample of hits ÷ total, bounded where the judge failed; an error if no totals.
+    """Make the sample of hits ÷ total, bounded where the judge failed; an error without totals.
 
     Raises:
         CannotError: nothing is divided; says ``error_text``.

@@ -126,7 +126,7 @@ class AnswerCounts(Counter[str]):
 def require_cells_alone(
     reads: str, benchmark: Benchmark, measures: Sequence[Measure], tools: ScoringTools
 ) -> Sequence[Measure]:
-    """Return measures unchanged; refuse any that reads other answers, and option ``--context``.
+    """Return measures unchanged; refuse any that does not read ``reads``, and ``--context``.
 
     Raises:
         UsageError: names what does not fit.

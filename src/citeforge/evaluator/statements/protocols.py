@@ -38,7 +38,7 @@ def statements_of(inputs: Inputs, evaluator: Evaluator) -> AnswerStatements:
 
 
 def text_of(item: AnswerItem, inputs: Inputs, evaluator: Evaluator) -> str:
-    """Get an answer's text without citation marks by ``strict`` or a paper's evaluator.
+    """Get an answer's text without citation marks, by ``strict`` or a paper evaluator's rules.
 
     Args:
         item: the answer.

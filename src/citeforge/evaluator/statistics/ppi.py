@@ -240,7 +240,7 @@ class _Parts:
     def spread(
         self, slope: Floats, weight: float, label_influences: Floats | None = None
     ) -> tuple[float, float]:
-        """Compute (standard error, degrees of freedom) of a value with this slope by the sums.
+        """Compute (standard error, degrees of freedom) of a corrected value from its slope.
 
         Labelled answers, unlabelled ones, and those whose value needs no verdict each have a
         variance of their own; how many answers need no verdict varies, too.
