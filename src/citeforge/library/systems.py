@@ -74,7 +74,7 @@ def run(
     out, declared = Path(out), _find_system(system)
     return run_system(
         declared, load(benchmark),
-        list(contexts), runs, seed, out, limit=limit, title=title, judge=open_judge(judge),
+        list(contexts), runs, seed, out, limit=limit, header_name=title, judge=open_judge(judge),
         llm=_open_llm(_choose_llm(declared, llm), path_beside(out, ".replay.db"), endpoint),
         options=_check_options(declared, options),
     )  # fmt: skip

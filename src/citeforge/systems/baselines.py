@@ -117,7 +117,9 @@ def cite_relevant(
     """
     if benchmark.has_graphs:
         marks = kalma.Marks(present=0.0, absent=1.0)
-        return kalma.state_gold(benchmark, contexts, runs, seed, name="echo-relevant", marks=marks)
+        return kalma.state_gold(
+            benchmark, contexts, runs, seed, system_name="echo-relevant", na_probabilities=marks
+        )
     if not any(benchmark.context(c).is_relevant.any() for c in contexts):
         raise InputError(
             "echo-relevant cites the relevant passages, and none of the context set "
@@ -131,17 +133,17 @@ def cite_relevant(
     return cite_only(benchmark, contexts, runs, lambda table, row, *_: sorted(table.relevant[row]))
 
 
-def _draw_few(seed: int, table: ContextTable, row: int, query: str, run: int) -> list[int]:
+def _draw_few(seed: int, table: ContextTable, query_index: int, query: str, run: int) -> list[int]:
     """Draw the positions of 1 to 3 distinct passages of a context, uniformly (RAGE, Table 1)."""
     rng = generator(seed, "random baseline", table.name, query, run)
-    size = table.sizes[row]
+    size = table.sizes[query_index]
     return rng.sample(range(size), min(rng.randint(1, 3), size))
 
 
 def cite_by_label(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, is_biased: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines (marks alone) of a control that author labels bias, or do not.
+    """Yield marks-only submission lines of a control that follows author labels or ignores them.
 
     The biased control follows the author labels; the other one cites as if there were none.
 
@@ -154,10 +156,10 @@ def cite_by_label(
     """
     design = parse_design(benchmark.manifest.config)
 
-    def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
+    def choose(table: ContextTable, query_index: int, query: str, run: int) -> Iterator[int]:
         """Draw which positions to cite, by relevance and author label of each passage."""
-        cell, relevant = design.find(table.name), table.relevant[row]
-        for index, passage in enumerate(table.ids_of(row)):
+        cell, relevant = design.find(table.name), table.relevant[query_index]
+        for index, passage in enumerate(table.ids_of(query_index)):
             chance = _citation_probability(is_biased, cell, index in relevant)
             if _draw_number(seed, table.name, query, run, passage) < chance:
                 yield index
@@ -166,7 +168,7 @@ def cite_by_label(
 
 
 def _draw_number(seed: int, context: str, query: str, run: int, passage: str) -> float:
-    """Draw a passage's random number in [0, 1), mostly the same in all context sets."""
+    """Draw a passage's random number in [0, 1), mostly the same one in all context sets."""
     fresh = generator(seed, "control, this cell", context, query, run, passage)
     shared = generator(seed, "control, this text", query, run, passage).random()
     return fresh.random() if fresh.random() < _FRESH_SHARE else shared

@@ -104,7 +104,7 @@ def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
 def _add_candidates(
     tasks: Sequence[Task], replies: Replies, benchmark: Benchmark
 ) -> tuple[list[Reply | Failure], dict[int, Sequence[Passage]]]:
-    """Add retrieved candidates to what answers may cite: (replies, index to passages).
+    """Let answers cite retrieved candidates, too: (replies, reply's index to citable passages).
 
     Passages that were shown keep their numbers. Citation numbers without a passage are raised, so
     that no candidate gets one of them.
@@ -133,10 +133,10 @@ def _add_candidates(
     return results, pools
 
 
-def _raise_numbers(text: str, grammar: Grammar, n_passages: int, offset: int) -> str:
-    """Add an offset to the citation numbers in a text that refer to no shown passage."""
-    first = grammar.base + n_passages
-    for mark in reversed(grammar.parse(text, n_passages).markers):
+def _raise_numbers(text: str, grammar: Grammar, n_shown: int, offset: int) -> str:
+    """Add an offset to the citation numbers in a text that exceed the passages shown."""
+    first = grammar.base + n_shown
+    for mark in reversed(grammar.parse(text, n_shown).markers):
         if any(n >= first for n in mark.numbers):
             numbers = (n + offset if n >= first else n for n in mark.numbers)
             marks = "".join(f"[{n}]" for n in numbers)
@@ -193,27 +193,29 @@ def post_cite(
 
 def _nearest_passages(
     uncited: Sequence[tuple[int, Statement]],
-    pools: Mapping[int, Sequence[Passage]],
+    passages_by_answer: Mapping[int, Sequence[Passage]],
     embedder: Embedder,
 ) -> list[Passage]:
-    """Find the passage with the highest cosine for each uncited statement; first on a tie.
+    """Find the passage of highest cosine per (answer index, uncited statement); first on a tie.
 
     Args:
         uncited: statements, each with the index of its answer.
-        pools: index of an answer to the passages that it may cite.
+        passages_by_answer: index of an answer to the passages that it may cite.
         embedder: compares statements, as queries, with passages.
     """
     if not uncited:
         return []
-    words = {p: f"{p.title} {p.text}".strip() for index, _ in uncited for p in pools[index]}
+    words = {
+        p: f"{p.title} {p.text}".strip() for index, _ in uncited for p in passages_by_answer[index]
+    }
     row = {text: i for i, text in enumerate(sorted(set(words.values())))}
     passages = embedder.encode(list(row), "passage")
     statements = embedder.encode([s.text for _, s in uncited], "query")
     nearest = []
     for (index, _), vector in zip(uncited, statements, strict=True):
-        rows = [row[words[p]] for p in pools[index]]
+        rows = [row[words[p]] for p in passages_by_answer[index]]
         cosines = passages[rows].astype("float64") @ vector
-        nearest.append(pools[index][int(cosines.round(6).argmax())])
+        nearest.append(passages_by_answer[index][int(cosines.round(6).argmax())])
     return nearest
 
 

@@ -45,7 +45,13 @@ def state_random(
 
 
 def state_gold(
-    benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, name: str, marks: Marks
+    benchmark: Benchmark,
+    contexts: list[str],
+    runs: int,
+    seed: int,
+    *,
+    system_name: str,
+    na_probabilities: Marks,
 ) -> Iterator[dict[str, Any]]:
     """Yield submission lines that state the gold facts, some of them marked as absent.
 
@@ -54,12 +60,12 @@ def state_gold(
         contexts: context sets that it answers.
         runs: number of runs.
         seed: seed of all draws.
-        name: name of the system, which its draws depend on.
-        marks: probabilities of [NA].
+        system_name: name of the system, which its draws depend on.
+        na_probabilities: probabilities of [NA].
     """
     domain = _read_domain(benchmark)
-    key = (seed, "control of absent knowledge", name)
-    state = partial(_state_gold, domain, marks)
+    key = (seed, "control of absent knowledge", system_name)
+    state = partial(_state_gold, domain, na_probabilities)
     return _answer_graphs(benchmark, contexts, runs, key, state)
 
 
@@ -73,31 +79,31 @@ def _read_domain(benchmark: Benchmark) -> Domain:
 
 def _answer_graphs(
     benchmark: Benchmark, contexts: list[str], runs: int, seed_key: tuple[Any, ...],
-    state: Callable[[ShownGraphs, Random], str],
+    write_answer: Callable[[ShownGraphs, Random], str],
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield submission lines for graphs, with answers by the function ``state``.
+    """Yield submission lines for queries with sub-graphs, answered by ``write_answer``.
 
     Args:
         benchmark: a KaLMA benchmark.
         contexts: context sets to answer.
         runs: number of runs.
         seed_key: seeds all random draws, with context set, query and run.
-        state: writes an answer from the graphs shown and random numbers.
+        write_answer: writes an answer from the graphs shown and random numbers.
     """
     for context in contexts:
         graphs, _ = read_shown(benchmark, context)
         for run in range(runs):
             for query, mine in zip(benchmark.query_ids, graphs, strict=True):
-                text = state(mine, generator(*seed_key, context, query, run))
+                text = write_answer(mine, generator(*seed_key, context, query, run))
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
-def _state_gold(domain: Domain, marks: Marks, graphs: ShownGraphs, rng: Random) -> str:
+def _state_gold(domain: Domain, na_probabilities: Marks, graphs: ShownGraphs, rng: Random) -> str:
     """Write a query's gold facts as an answer: cited if shown, or marked [NA] by chance.
 
     Args:
         domain: says how triples are written as sentences.
-        marks: probabilities of [NA] for facts that are shown and for facts that are not.
+        na_probabilities: probabilities of [NA] for facts that are shown and for facts that are not.
         graphs: what is shown for the query, with its gold facts.
         rng: random numbers.
     """
@@ -107,7 +113,7 @@ def _state_gold(domain: Domain, marks: Marks, graphs: ShownGraphs, rng: Random) 
         *((t, False) for t in graphs.triples if t.key in gold), *((t, True) for t in graphs.absent)
     ]:  # fmt: skip
         sentence = domain.verbalise(triple).removesuffix(".")
-        if rng.random() < (marks.absent if is_absent else marks.present):
+        if rng.random() < (na_probabilities.absent if is_absent else na_probabilities.present):
             parts.append(f"{sentence} [NA].")
         else:
             parts.append(f"{sentence}." if is_absent else _cite_triple(triple, domain))

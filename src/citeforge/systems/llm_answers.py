@@ -42,7 +42,7 @@ def prepare_jobs(
     system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
     llm: Llm, options: Part, limit: int | None,
 ) -> tuple[Jobs, Setting[LlmOptions]]:  # fmt: skip
-    """List (task, function that makes its requests) of a system's run, and the run's setting.
+    """Prepare a run: list of (task, steps that answer it), and its setting (options, LLM, …).
 
     See :func:`citeforge.systems.run.run_system`.
 
@@ -179,12 +179,14 @@ _USUAL_STATEMENTS, _USUAL_CITATIONS, _USUAL_STATEMENT = 4, 2, 100
 """Statements of an answer, citations of a statement, and its characters, for estimates."""
 
 
-def plan_judging(items: Sequence[Item], times: int, max_answer: int, judge: LlmJudge) -> RunPlan:
+def plan_judging(
+    items: Sequence[Item], answers_per_query: int, max_answer: int, judge: LlmJudge
+) -> RunPlan:
     """Estimate a judge's calls about answers that do not exist yet, with an upper bound.
 
     Args:
         items: queries with the passages that are shown.
-        times: answers to each.
+        answers_per_query: answers to each.
         max_answer: most tokens of an answer; each question is about a token of its own at least.
         judge: the judge.
     """
@@ -193,13 +195,13 @@ def plan_judging(items: Sequence[Item], times: int, max_answer: int, judge: LlmJ
         shown = [f"{p.title} {p.text}" for p in item.passages] or [
             f"{t.name} {t.relation} {t.value}" for graph in item.graphs for t in graph.triples
         ]
-        for n in range(times * _USUAL_STATEMENTS):
+        for n in range(answers_per_query * _USUAL_STATEMENTS):
             statement = f"{item.query_id} {item.context} {n}".ljust(_USUAL_STATEMENT, "?")
             cited = shown[:_USUAL_CITATIONS]
             pairs += [Pair(text, statement) for text in [" ".join(cited), *cited] if text.strip()]
         answer = "?" * (_BYTES_PER_TOKEN * max_answer)
         longest = judge.bill([Pair(" ".join(["?", *shown]), answer)]).most
-        most += longest.times(times * max_answer)
+        most += longest.times(answers_per_query * max_answer)
     note = (
         f"judge: about {_USUAL_STATEMENTS} statements per answer with {_USUAL_CITATIONS} citations "
         "each; at most one question per token of an answer"
@@ -227,7 +229,7 @@ def _passage_fields(passage: Passage) -> dict[str, Any]:
 
 
 def answer_all(
-    jobs: Jobs, llm: Llm, description: str, later_calls: int = 0
+    jobs: Jobs, llm: Llm, description: str, max_later_calls: int = 0
 ) -> list[Reply | Failure]:
     """Run tasks in rounds of LLM requests; return a reply or a failure for each task.
 
@@ -235,7 +237,7 @@ def answer_all(
         jobs: tasks, with the steps that answer them.
         llm: the LLM; each round sends the requests of all unfinished tasks.
         description: description of the answers, printed with their cost before the first round.
-        later_calls: most calls of a job after the first round.
+        max_later_calls: most calls of a job after the first round.
 
     Raises:
         InputError: the first calls all fail.
@@ -263,7 +265,7 @@ def answer_all(
         description,
         llm,
         [r for requests in waiting.values() for r in requests],
-        later_calls * len(jobs),
+        max_later_calls * len(jobs),
     )
     while waiting:
         open_requests, waiting = waiting, {}

@@ -8,13 +8,13 @@ from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 from citeforge.systems.system_options import LlmOptions
 
 
-def prompt_with_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
+def prompt_with_passages(template_name: str, setting: Setting[LlmOptions]) -> MakeSteps:
     """Make a system that asks an LLM once, with all passages in the prompt (RAGE, section 4).
 
     In a condition (cell) of an authorship experiment the prompt names each passage's author.
 
     Args:
-        template: name of the prompt template.
+        template_name: name of the prompt template.
         setting: benchmark, options and LLM of the run.
     """
 
@@ -24,7 +24,7 @@ def prompt_with_passages(template: str, setting: Setting[LlmOptions]) -> MakeSte
         def prompt(docs: Sequence[PromptDoc]) -> str:
             """Fill in the prompt template with the query and the passages that fit."""
             return setting.render(
-                template,
+                template_name,
                 query=task.item.query,
                 docs=docs,
                 base=setting.base,

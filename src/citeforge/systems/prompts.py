@@ -70,16 +70,23 @@ class WindowError(UsageError):
 class TokenWindow:
     """Context window of a model: the tokens that a prompt and its reply may have together."""
 
-    def __init__(self, size: int | None, reply: int, counter: str, tokens_of: Count) -> None:
+    def __init__(
+        self, size: int | None, reply_tokens: int, counter_name: str, count_tokens: Count
+    ) -> None:
         """Set the window's size, the tokens reserved for a reply, and the token counter.
 
         Args:
             size: tokens of the window; None for no limit.
-            reply: tokens reserved for the reply.
-            counter: name of the tokenizer, or of the estimate.
-            tokens_of: counts the tokens of a text.
+            reply_tokens: tokens reserved for the reply.
+            counter_name: name of the tokenizer, or of the estimate.
+            count_tokens: counts the tokens of a text.
         """
-        self.size, self.reply, self.counter, self._tokens_of = size, reply, counter, tokens_of
+        self.size, self.reply, self.counter, self._tokens_of = (
+            size,
+            reply_tokens,
+            counter_name,
+            count_tokens,
+        )
 
     def _count(self, text: str) -> int:
         """Count the tokens of a prompt that is sent as one chat message."""
@@ -129,12 +136,12 @@ def _estimate_tokens(text: str) -> int:
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
 
-def load_token_counter(model: str, fallback: str) -> Count:
+def load_token_counter(model: str, fallback_name: str) -> Count:
     """Load a tokenizer from the Hub or a folder; return a function that counts tokens.
 
     Args:
         model: Hub id or folder.
-        fallback: what is counted without a tokenizer, for the error.
+        fallback_name: what is counted without a tokenizer, for the error.
 
     Raises:
         MissingExtraError: transformers is not installed.
@@ -143,7 +150,7 @@ def load_token_counter(model: str, fallback: str) -> Count:
     require("transformers")
     from transformers import AutoTokenizer
 
-    allowed = f"a Hub id, a folder with tokenizer.json, or no --tokenizer for {fallback}"
+    allowed = f"a Hub id, a folder with tokenizer.json, or no --tokenizer for {fallback_name}"
     with loading_errors("has no tokenizer that can be loaded", model, allowed, "--tokenizer"):
         tokenizer: Any = AutoTokenizer.from_pretrained(model)
     return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])

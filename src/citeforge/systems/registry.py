@@ -35,17 +35,20 @@ _reader = partial(_authorship, is_control=True)
 _kalma = partial(System, argument="", family="KaLMA", shows="triples")
 
 
-def _declare_control(name: str, description: str, marks: Marks) -> System:
+def _declare_control(name: str, description: str, na_probabilities: Marks) -> System:
     """Declare a control system that states gold facts, and marks some as absent by chance."""
     return _kalma(
-        name, help=description, factory=partial(state_gold, name=name, marks=marks), is_control=True
+        name,
+        help=description,
+        factory=partial(state_gold, system_name=name, na_probabilities=na_probabilities),
+        is_control=True,
     )
 
 
-def _declare_own(name: str, argument: str, description: str) -> System:
+def _declare_own(name: str, argument_name: str, description: str) -> System:
     """Declare a system that sends built-in prompts to a user's own program or server."""
     return System(
-        name, argument, description, prompt_by_kind, LlmOptions, family="your own", llm=True,
+        name, argument_name, description, prompt_by_kind, LlmOptions, family="your own", llm=True,
         template="rage authorship kalma",
     )  # fmt: skip
 
@@ -166,7 +169,7 @@ SYSTEMS: Catalogue[Choice, None] = Catalogue("systems", "system", Choice, DECLAR
 
 
 def as_system(declared: Choice) -> System:
-    """Convert a declared choice, such as a plugin's, to a ``System``.
+    """Convert a plugin's declaration to a ``System``; return a ``System`` unchanged.
 
     Raises:
         InputError: it has no factory.

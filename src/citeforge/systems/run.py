@@ -61,7 +61,7 @@ class Outcome:
 def run_system(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path, *,
     llm: Llm | None = None, judge: JudgeSession | None = None, options: Part | None = None,
-    limit: int | None = None, title: str | None = None,
+    limit: int | None = None, header_name: str | None = None,
 ) -> Outcome:  # fmt: skip
     """Run a system on a benchmark, and write its answers to a submission file.
 
@@ -76,7 +76,7 @@ def run_system(
         judge: judge of ``--rerank``.
         options: record of the system's options; None for its defaults.
         limit: number of queries to answer, from the first; None for all.
-        title: name in the header; None for the system's name with the LLM's.
+        header_name: name in the header; None for the system's name with the LLM's.
 
     Returns:
         Number of answers, and the failures.
@@ -89,7 +89,7 @@ def run_system(
         FailuresError: there is no answer at all.
     """
     sets = _check_contexts(system, benchmark, contexts, runs, seed, limit, llm)
-    name = title or system.name
+    name = header_name or system.name
     if (fault := name_problem(name)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
     manifest = benchmark.manifest
@@ -126,10 +126,10 @@ def run_system(
             code="no-answers",
         )
     own = system.name if system.asks else f"{system.name} ({llm.identity()['name']})"
-    title = title or own
-    header = start(title, contexts=sets, **recipe)
+    header_name = header_name or own
+    header = start(header_name, contexts=sets, **recipe)
     replied = (reply_line(task, reply) for task, reply in answers if isinstance(reply, Reply))
-    return Outcome.of_written(title, write_submission(out, header, replied), failures, counts)
+    return Outcome.of_written(header_name, write_submission(out, header, replied), failures, counts)
 
 
 def _report_each(rows: Iterable[dict[str, Any]], advance: Advance) -> Iterator[dict[str, Any]]:
@@ -159,17 +159,20 @@ def plan_system(
 
 def plan_answers(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
-    llm: Llm | None, options: Part, limit: int | None, judge: LlmJudge, times: int,
+    llm: Llm | None, options: Part, limit: int | None, judge: LlmJudge, judgings_per_answer: int,
 ) -> RunPlan:  # fmt: skip
-    """Estimate a judge's calls for a system's answers, each judged ``times`` times.
+    """Estimate the calls of a judge that judges a system's answers, each one or more times.
 
     Args:
         judge: judge of the answers.
-        times: how often each answer is judged: for a score, and for each candidate of ``--rerank``.
+        judgings_per_answer: how often an answer is judged: for a score, and for each candidate of
+            ``--rerank``.
     """
     sets = _check_contexts(system, benchmark, contexts, runs, seed, limit, llm)
     items = [item for name in sets for item in islice(benchmark.items(name), limit)]
-    return plan_judging(items, runs * times, getattr(options, "max_answer", USUAL_ANSWER), judge)
+    return plan_judging(
+        items, runs * judgings_per_answer, getattr(options, "max_answer", USUAL_ANSWER), judge
+    )
 
 
 def _check_contexts(

@@ -39,7 +39,7 @@ def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any
 def count_endings(
     answers: Sequence[LlmReply | Reply | Failure], max_tokens: int, logprobs: bool
 ) -> dict[str, int]:
-    """Count LLM answers by fault: cut off, empty, without log probabilities, with thoughts.
+    """Count LLM answers by ending: cut off, empty, with thoughts, without log probabilities.
 
     Args:
         answers: replies and failures.

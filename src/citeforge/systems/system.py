@@ -136,21 +136,21 @@ class Setting(Generic[O]):
 
     def fit_items(
         self, task: Task, items: Sequence[T], render: Callable[[Sequence[T]], str],
-        what: str = "passages",
+        items_noun: str = "passages",
     ) -> str:  # fmt: skip
-        """Fill in a prompt with as many items as the window holds; count the dropped ones.
+        """Fill in a prompt with as many items as the token window holds; count the dropped ones.
 
         Args:
             task: the query, for messages.
             items: passages or triples, which may be left out from the end.
             render: makes the prompt with some of the items.
-            what: noun for the items in counts.
+            items_noun: noun for the items in counts.
 
         Raises:
             WindowError: not even one fits.
         """
         text, n = self.window.fit(task.item.query_id, items, render)
-        self.counts[count_key("dropped_from_prompts", what)] += len(items) - n
+        self.counts[count_key("dropped_from_prompts", items_noun)] += len(items) - n
         return text
 
     def request(

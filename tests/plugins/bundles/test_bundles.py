@@ -49,7 +49,7 @@ def bundles(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 def scored(folder: Path, system: str, out: Path, seed: int = 0) -> ScoreFile:
     benchmark = Benchmark(folder)
     path = out / f"{system}-{seed}.jsonl"
-    run_system(get_system(system), benchmark, [], 1, seed, path, title=f"{system} {seed}")
+    run_system(get_system(system), benchmark, [], 1, seed, path, header_name=f"{system} {seed}")
     return score(path, benchmark, select([benchmark.manifest.kind]))
 
 
@@ -102,7 +102,13 @@ def test_absent_knowledge_likewise(tmp_path: Path) -> None:
     def score_system(system: str, seed: int = 0) -> ScoreFile:
         path = tmp_path / f"{system}-{seed}.jsonl"
         run_system(
-            get_system(system), benchmark, ["absent_1"], 1, seed, path, title=f"{system} {seed}"
+            get_system(system),
+            benchmark,
+            ["absent_1"],
+            1,
+            seed,
+            path,
+            header_name=f"{system} {seed}",
         )
         return score(path, benchmark, measures, tools=tools)
 

@@ -308,7 +308,7 @@ def write_rage_tables(
 def write_levelled(
     writer: PackageWriter, material: Material, pool: set[str] | None, features: Sequence[str]
 ) -> dict[str, str]:
-    """Write the corpus without titles or line breaks that would reveal labels; count changes.
+    """Write a corpus (all or ``pool``) without titles or breaks that reveal labels; count them.
 
     Args:
         writer: writer of the package.

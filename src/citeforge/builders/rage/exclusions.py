@@ -56,20 +56,20 @@ class Exclusions:
         return self.mining.exclude_answers or self.mining.exclude_contained
 
     def classify(
-        self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
+        self, query_indexes: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int8]:
-        """Classify (query, passage) pairs: FINE, ANSWER (in it) or PIECE (of a relevant text).
+        """Classify (query, passage) pairs: FINE, ANSWER (has a gold one), PIECE (of relevant text).
 
         Args:
-            rows: number of the query of each pair.
+            query_indexes: number of the query of each pair.
             positions: corpus position of the passage of each pair.
         """
-        verdicts = np.zeros(len(rows), np.int8)
-        if not self.reads_texts or not len(rows):
+        verdicts = np.zeros(len(query_indexes), np.int8)
+        if not self.reads_texts or not len(query_indexes):
             return verdicts
         unique, inverse = np.unique(positions, return_inverse=True)
         texts: list[str] = take_rows(self.corpus, unique, ["text"])["text"].to_pylist()
-        pairs = list(zip(rows.tolist(), inverse.tolist(), strict=True))
+        pairs = list(zip(query_indexes.tolist(), inverse.tolist(), strict=True))
         if self.mining.exclude_answers:
             read = list(map(AnswerText, texts))
             for i, (row, at) in enumerate(pairs):
@@ -93,7 +93,7 @@ class Exclusions:
             self._shingles.update(zip(new, map(shingles, texts), strict=True))
 
     def count_dropped(self, label: str, dropped: Counter[int]) -> None:
-        """Record, per rule on texts, how many candidates for a label it dropped, zero included.
+        """Record how many candidates for a label each exclusion rule on texts dropped, zeros too.
 
         Args:
             label: label that the candidates were to get.

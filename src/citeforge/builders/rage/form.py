@@ -62,7 +62,7 @@ class Form(NamedTuple):
 
 @lru_cache(1 << 16)
 def count_differences(form: Form, other_form: Form, features: frozenset[str] = _ALL) -> int:
-    """Count the features (title, …) in which two forms differ; lengths by bands in between.
+    """Count the features (title, …) in which two forms differ; lengths count by bands between.
 
     Args:
         form: form of a passage.
@@ -91,15 +91,15 @@ class Forms:
     targets: Sequence[Sequence[Form]] = ()
     revealing: frozenset[str] = frozenset()
 
-    def distance(self, row: int, slot: int, passage: str) -> int:
+    def distance(self, query_index: int, slot: int, passage: str) -> int:
         """Count in how many features (title, length, …) a passage differs from the wanted form.
 
         Args:
-            row: number of the query.
+            query_index: number of the query.
             slot: number of the negative among those of the query, from 0.
             passage: id of the passage.
         """
-        targets = self.targets[row] if self.targets else ()
+        targets = self.targets[query_index] if self.targets else ()
         if not targets:
             return 0
         return count_differences(self.passages[passage], targets[slot % len(targets)])
@@ -112,16 +112,16 @@ class Forms:
             self.revealing.difference(features),
         )
 
-    def order(self, row: int, names: Sequence[str]) -> list[str]:
+    def order(self, query_index: int, passage_ids: Sequence[str]) -> list[str]:
         """Order passages so that the n-th has a form like the n-th wanted one (title, length, …).
 
         Args:
-            row: number of the query whose negatives they are to be.
-            names: ids of the passages; they stay in this order where no feature tells labels.
+            query_index: number of the query whose negatives they are to be.
+            passage_ids: ids of the passages; they stay in this order where no feature tells labels.
         """
-        targets = self.targets[row] if self.targets and self.revealing else ()
-        left, ordered = list(names), []
-        for target in islice(cycle(targets), len(names)):
+        targets = self.targets[query_index] if self.targets and self.revealing else ()
+        left, ordered = list(passage_ids), []
+        for target in islice(cycle(targets), len(passage_ids)):
             best = min(
                 left,
                 key=lambda name: count_differences(self.passages[name], target, self.revealing),
@@ -137,11 +137,11 @@ class Forms:
             value for name, value in zip(FEATURES, coarse, strict=True) if name in self.revealing
         )
 
-    def count_wanted(self, numbers: Sequence[int]) -> Counter[tuple[object, ...]]:
+    def count_wanted(self, n_per_query: Sequence[int]) -> Counter[tuple[object, ...]]:
         """Count the wanted negatives per form (title, …); empty if no form reveals labels.
 
         Args:
-            numbers: negatives of each query.
+            n_per_query: negatives of each query.
 
         Returns:
             Values of the revealing features to the number of negatives.
@@ -150,7 +150,7 @@ class Forms:
             return Counter()
         return Counter(
             self.revealing_values(form)
-            for targets, n in zip(self.targets, numbers, strict=False)
+            for targets, n in zip(self.targets, n_per_query, strict=False)
             for form in islice(cycle(targets), n)
         )
 
@@ -179,7 +179,7 @@ def _find_band(text: str) -> int:
 
 
 def find_revealing(contexts: Contexts, forms: Mapping[str, Form]) -> set[str]:
-    """Find the form features whose share among relevant passages is not as by chance.
+    """Find form features that relevant passages have more or less often than by chance.
 
     Args:
         contexts: passages and labels that each query shows.

@@ -14,7 +14,7 @@ from citeforge.builders.rage.hidden_negatives import (
     Chosen,
     Pairs,
     choose_negatives,
-    near_numbers,
+    count_near_candidates,
     sort_by_shared_words,
     word_weights,
 )
@@ -110,7 +110,7 @@ def _draw_contexts(
     query_ids: Sequence[str],
     candidates: Sequence[Candidates],
     seed: int,
-    refused: "_Refusals",
+    find_forbidden: "_Refusals",
     forms: Forms,
 ) -> tuple[Chosen, Contexts]:
     """Choose the negatives of all queries, and draw their contexts: return (chosen, contexts).
@@ -120,7 +120,7 @@ def _draw_contexts(
         query_ids: queries, in order.
         candidates: candidates of each query.
         seed: secret seed of the draws.
-        refused: says which far negatives may not be.
+        find_forbidden: says which far negatives may not be.
         forms: forms that negatives are to have.
 
     Raises:
@@ -130,7 +130,7 @@ def _draw_contexts(
     ordered = [
         replace(mine, near=forms.order(row, mine.near)) for row, mine in enumerate(candidates)
     ]
-    chosen = choose_negatives(ordered, mixture.total, n_near, seed, refused, forms)
+    chosen = choose_negatives(ordered, mixture.total, n_near, seed, find_forbidden, forms)
     contexts: Contexts = {}
     for query, mine, near, far in zip(query_ids, ordered, chosen.near, chosen.far, strict=True):
         parts = {RELEVANT: mine.relevant, IRRELEVANT: far, SEEMINGLY_RELEVANT: near}
@@ -205,7 +205,9 @@ def _collect_candidates(
     texts = {name: f"{title} {text}" for name, title, text in rows_of(rows, "_id", "title", "text")}
     weights = word_weights(texts.values())
     result = []
-    numbers = near_numbers(material.recipe, [len(by_label[RELEVANT][q]) for q in pools.query_ids])
+    numbers = count_near_candidates(
+        material.recipe, [len(by_label[RELEVANT][q]) for q in pools.query_ids]
+    )
     queries = material.queries["text"].to_pylist()
     for query, text, number in zip(pools.query_ids, queries, numbers.tolist(), strict=True):
         relevant = by_label[RELEVANT][query]
@@ -222,7 +224,7 @@ def _collect_candidates(
 def _put_chosen_first(
     drawn: dict[str, list[str]], chosen: Sequence[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Put each query's shown irrelevant passages before its drawn ones; cut to the longer list.
+    """Join each query's chosen and drawn irrelevant passages; cut to the longer list's length.
 
     Args:
         drawn: query to the irrelevant passages that were drawn for it.

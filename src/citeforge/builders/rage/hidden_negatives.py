@@ -77,8 +77,8 @@ class Chosen:
     n_unlike: int = 0
 
 
-def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Compute how many seemingly relevant (near) candidates hidden contexts need per query.
+def count_near_candidates(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Compute how many near (seemingly relevant) candidates per query hidden labels require.
 
     Args:
         recipe: recipe of the build.
@@ -92,13 +92,13 @@ def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[n
 
 
 def sort_by_shared_words(
-    query: str, names: Sequence[str], texts: Mapping[str, str], weights: Mapping[str, int]
+    query: str, passage_ids: Sequence[str], texts: Mapping[str, str], weights: Mapping[str, int]
 ) -> list[str]:
     """Sort passages by the weight of the words that they share with a query; stable.
 
     Args:
         query: its text.
-        names: ids of passages.
+        passage_ids: ids of passages.
         texts: passage id to text.
         weights: word weights from :func:`word_weights`.
     """
@@ -109,7 +109,7 @@ def sort_by_shared_words(
         shared = words & set(_WORD.findall(texts[passage].casefold()))
         return sum(weights.get(word, 0) for word in shared)
 
-    return sorted(names, key=shared_weight, reverse=True)
+    return sorted(passage_ids, key=shared_weight, reverse=True)
 
 
 def word_weights(texts: Iterable[str]) -> dict[str, int]:
@@ -121,10 +121,10 @@ def word_weights(texts: Iterable[str]) -> dict[str, int]:
 
 def choose_negatives(
     queries: Sequence[Candidates],
-    size: int,
-    n_near: int,
+    context_size: int,
+    n_relevant_or_near: int,
     seed: int,
-    refused: Refused,
+    find_forbidden: Refused,
     forms: Forms | None = None,
 ) -> Chosen:
     """Choose all queries' negatives together, so that they are shown as often as relevant ones.
@@ -134,27 +134,35 @@ def choose_negatives(
 
     Args:
         queries: candidates of each query.
-        size: passages of a context.
-        n_near: passages of a context that are relevant or seem so.
+        context_size: passages of a context.
+        n_relevant_or_near: passages of a context that are relevant or seem so.
         seed: secret seed of the draws.
-        refused: says which far negatives may not be.
+        find_forbidden: says which far negatives may not be.
         forms: forms that negatives are to have; None where any will do.
 
     Returns:
-        Negatives, ``size`` with the relevant ones; fewer where a query has no more candidates.
+        Negatives, ``context_size`` with the relevant ones; fewer without more candidates.
     """
     forms = forms or Forms()
     weights = Counter(p for query in queries for p in query.relevant)
     most = min(
-        size * len(queries) // max(1, weights.total()),
+        context_size * len(queries) // max(1, weights.total()),
         len(queries) // max(weights.values(), default=1),
     )
     plans = [
-        _Plan(queries, weights, size, n_near, repeats, generator(seed, "hidden", repeats), forms)
+        _Plan(
+            queries,
+            weights,
+            context_size,
+            n_relevant_or_near,
+            repeats,
+            generator(seed, "hidden", repeats),
+            forms,
+        )
         for repeats in range(1, max(1, most) + 1)
     ]
     best = min(plans, key=lambda plan: (plan.n_short + plan.left, plan.n_unlike, plan.repeats))
-    far, n_uneven = _deal_far_negatives(best, refused)
+    far, n_uneven = _deal_far_negatives(best, find_forbidden)
     near = list(map(list, best.chosen))
     n_unlike = sum(
         forms.distance(row, slot, passage) > 0
@@ -187,7 +195,7 @@ class _Plan:
     _users: dict[str, dict[int, None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Assign near negatives to queries; plan further passages for the remaining slots."""
+        """Assign near negatives to queries; plan passages for the contexts' remaining positions."""
         self.left = self.size * len(self.queries) - self.repeats * self.weights.total()
         self.rest = {p: (self.repeats - 1) * w for p, w in self.weights.items()}
         self.chosen = [{} for _ in self.queries]
@@ -238,13 +246,13 @@ class _Plan:
         """Number of seemingly relevant (near) negatives that all queries together still need."""
         return sum(map(self._n_missing, range(len(self.queries))))
 
-    def _n_missing(self, row: int) -> int:
+    def _n_missing(self, query_index: int) -> int:
         """Count the seemingly relevant (near) negatives that a query still needs."""
-        mine = self.queries[row]
-        return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
+        mine = self.queries[query_index]
+        return max(0, self.n_near - len(mine.relevant) - len(self.chosen[query_index]))
 
     def _admit(self, passage: str, max_slots: int) -> bool:
-        """Plan to show a negative as often as a relevant passage; return False if slots run out.
+        """Plan to show a negative as often as relevant ones; return whether open positions suffice.
 
         Args:
             passage: id of the passage.
@@ -262,11 +270,11 @@ class _Plan:
         self.left -= number
         return True
 
-    def _assign(self, row: int, passage: str) -> None:
+    def _assign(self, query_index: int, passage: str) -> None:
         """Assign a passage to a query as a seemingly relevant (near) negative."""
         self.rest[passage] -= 1
-        self.chosen[row][passage] = None
-        self._users.setdefault(passage, {})[row] = None
+        self.chosen[query_index][passage] = None
+        self._users.setdefault(passage, {})[query_index] = None
 
     def _assign_in_turns(self) -> None:
         """Assign near negatives to queries in turns: each query's nearest, then its second.
@@ -288,18 +296,18 @@ class _Plan:
                 if self.rest[passage]:
                     self._assign(row, passage)
 
-    def _free_candidate(self, row: int) -> bool:
+    def _free_candidate(self, query_index: int) -> bool:
         """Find one more near negative for a query by exchanges; return whether there was one.
 
         Args:
-            row: number of the query.
+            query_index: number of the query.
 
         Returns:
             Whether one was found.
         """
         came_from: dict[str, int] = {}
         given_away: dict[int, str] = {}
-        waiting = deque([row])
+        waiting = deque([query_index])
         while waiting:
             asking = waiting.popleft()
             for passage in self.queries[asking].near:
@@ -308,29 +316,29 @@ class _Plan:
                     continue
                 came_from[passage] = asking
                 if self.rest[passage]:
-                    self._reassign_along(row, passage, came_from, given_away)
+                    self._reassign_along(query_index, passage, came_from, given_away)
                     return True
                 for user in self._users.get(passage, ()):
-                    if user != row and user not in given_away:
+                    if user != query_index and user not in given_away:
                         given_away[user] = passage
                         waiting.append(user)
         return False
 
     def _reassign_along(
-        self, row: int, passage: str, came_from: dict[str, int], given_away: dict[int, str]
+        self, query_index: int, passage: str, taker_of: dict[str, int], given_away: dict[int, str]
     ) -> None:
         """Reassign near negatives along a chain of exchanges, from its end back to its query.
 
         Args:
-            row: number of the query that gets one more.
+            query_index: number of the query that gets one more.
             passage: passage at the end of the chain, which is still to be shown.
-            came_from: passage to the query that is to get it.
+            taker_of: passage to the query that is to get it.
             given_away: query to the passage that it gives away for that.
         """
         while True:
-            taker = came_from[passage]
+            taker = taker_of[passage]
             self._assign(taker, passage)
-            if taker == row:
+            if taker == query_index:
                 return
             passage = given_away[taker]
             del self.chosen[taker][passage], self._users[passage][taker]
@@ -403,15 +411,15 @@ class _Deal:
             dealt[slot], dealt[other] = dealt[other], dealt[slot]
 
 
-def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
-    """Choose each query's irrelevant (far) passages: (passages per query, number off plan).
+def _deal_far_negatives(plan: _Plan, find_forbidden: Refused) -> tuple[list[list[str]], int]:
+    """Choose irrelevant (far) passages: (per query, number of them that the plan did not have).
 
     What is still to be shown is dealt out, and exchanged between queries until all may have what
     they got.
 
     Args:
         plan: relevant and near passages of each query, and times left per passage.
-        refused: selects the pairs that must not be.
+        find_forbidden: selects the pairs that must not be.
 
     Returns:
         (far passages of each query, number of them that the plan did not provide).
@@ -419,7 +427,7 @@ def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]],
     deal, asked = _Deal(plan), Pairs()
     for number in range(_ROUNDS + 1):
         new = deal.pairs() - asked
-        deal.barred |= refused(new)
+        deal.barred |= find_forbidden(new)
         asked |= new
         wrong = [slot for slot in range(deal.n) if not deal.fits(slot)]
         if number == _ROUNDS:  # what is exchanged must be asked about once more

@@ -25,8 +25,10 @@ class SharedPassage(NamedTuple):
     text: str
 
 
-def join_corpora(source: Source, extra: Source, folder: Path, prefix: str) -> dict[str, str]:
-    """Write the passages of two sources as one corpus, each passage once.
+def join_corpora(
+    source: Source, extra: Source, folder: Path, extra_id_prefix: str
+) -> dict[str, str]:
+    """Write the passages of two sources as one corpus, each passage once: names with sha256.
 
     A passage that both have (same id, equal normalised text) is written once, with whichever title
     is not empty; the first source's text and order stand.
@@ -35,7 +37,7 @@ def join_corpora(source: Source, extra: Source, folder: Path, prefix: str) -> di
         source: first source.
         extra: further source.
         folder: folder for the tables.
-        prefix: prefix for the ids of ``extra``.
+        extra_id_prefix: prefix for the ids of ``extra``.
 
     Returns:
         File names with sha256.
@@ -47,8 +49,8 @@ def join_corpora(source: Source, extra: Source, folder: Path, prefix: str) -> di
     write_corpus(scratch, source.passages(), source)
     first = shard_paths(scratch, "corpus")
     with progress("reading the other corpus", None, "passages") as advance:
-        both = _find_overlap(first, _prefix_ids(extra, prefix), advance)
-    joined = _merge(first, _prefix_ids(extra, prefix), both, extra)
+        both = _find_overlap(first, _prefix_ids(extra, extra_id_prefix), advance)
+    joined = _merge(first, _prefix_ids(extra, extra_id_prefix), both, extra)
     files = write_corpus(folder, joined, source, "joining both corpora")
     if both:
         extra.info().counts["passages_in_the_first_source"] = len(both)
@@ -68,7 +70,7 @@ def _prefix_ids(source: Source, prefix: str) -> Iterator[pa.RecordBatch]:
 
 
 def _find_overlap(
-    first: list[Path], extra: Iterator[pa.RecordBatch], advance: Advance
+    first: list[Path], second: Iterator[pa.RecordBatch], advance: Advance
 ) -> dict[str, SharedPassage]:
     """Map each id that is in both corpora to the second corpus's passage.
 
@@ -76,7 +78,7 @@ def _find_overlap(
 
     Args:
         first: Parquet files of the first corpus.
-        extra: passages of the other one, schema CORPUS.
+        second: passages of the other one, schema CORPUS.
         advance: reports how many passages were read.
 
     Returns:
@@ -85,7 +87,7 @@ def _find_overlap(
     blocks = (batch["_id"].to_pylist() for batch in iter_batches(first, ["_id"]))
     digests = np.sort(np.concatenate([hash_ids(ids) for ids in blocks]))
     texts_of: dict[str, SharedPassage] = {}
-    for batch in extra:
+    for batch in second:
         hashes = hash_ids(batch["_id"].to_pylist())
         at = np.minimum(np.searchsorted(digests, hashes), len(digests) - 1)
         shared = batch.filter(pa.array(digests[at] == hashes))
@@ -104,23 +106,23 @@ def _find_overlap(
 
 def _merge(
     first: list[Path],
-    batches: Iterator[pa.RecordBatch],
+    second_batches: Iterator[pa.RecordBatch],
     shared: dict[str, SharedPassage],
-    extra: Source,
+    second_source: Source,
 ) -> Iterator[pa.RecordBatch]:
     """Stream the passages of two corpora; shared ids once, with a title if either has one.
 
     Args:
         first: Parquet files of the first corpus.
-        batches: passages of the other one, schema CORPUS.
+        second_batches: passages of the other one, schema CORPUS.
         shared: its passages whose id the first one has, too, by id.
-        extra: source of the other one, for messages.
+        second_source: source of the other one, for messages.
     """
     names = pa.array(list(shared), pa.string())
     for batch in iter_batches(first):
         rows = np.flatnonzero(pc.is_in(batch["_id"], value_set=names).to_numpy(False))
-        yield _fill_titles(batch, rows, shared, extra) if len(rows) else batch
-    for batch in batches:
+        yield _fill_titles(batch, rows, shared, second_source) if len(rows) else batch
+    for batch in second_batches:
         yield batch.filter(pc.invert(pc.is_in(batch["_id"], value_set=names)))
 
 
@@ -128,7 +130,7 @@ def _fill_titles(
     batch: pa.RecordBatch,
     rows: npt.NDArray[np.intp],
     shared: dict[str, SharedPassage],
-    extra: Source,
+    second_source: Source,
 ) -> pa.RecordBatch:
     """Fill the empty titles of passages with those that a second corpus has for their ids.
 
@@ -136,7 +138,7 @@ def _fill_titles(
         batch: passages of the first corpus.
         rows: numbers of those that both corpora have.
         shared: passages of the other corpus by id.
-        extra: source of the other corpus, for messages.
+        second_source: source of the other corpus, for messages.
 
     Raises:
         InputError: an id has two texts.
@@ -149,7 +151,7 @@ def _fill_titles(
         if texts[row].as_py() != text:
             raise InputError(
                 f"passage {name!r} has a different text in the first source",
-                path=extra.info().spec,
+                path=second_source.info().spec,
                 allowed="one text for each id, or --extra-prefix for ids of other passages",
                 code="duplicate-id",
             )

@@ -178,11 +178,11 @@ def open_kept(recipe: RageRecipe, config: Mapping[str, object]) -> Package | Non
 
 
 def _without_file(value: object) -> object:
-    """Replace a ``run:FILE`` value by ``run:``, as rankings belong to one corpus; keep others."""
+    """Replace a ``run:FILE`` value by ``run:`` (rankings belong to one corpus); return others."""
     return "run:" if isinstance(value, str) and value.startswith("run:") else value
 
 
-def find_kept(material: Material, old: Package, judged: pa.Table) -> KeptQueries:
+def find_kept(material: Material, old: Package, source_judgements: pa.Table) -> KeptQueries:
     """Find queries unchanged since an earlier package, and count the others by reason.
 
     A query is kept if its text, gold and judgements, and title and text of all its labelled
@@ -191,7 +191,7 @@ def find_kept(material: Material, old: Package, judged: pa.Table) -> KeptQueries
     Args:
         material: material of the build.
         old: the earlier package.
-        judged: judgements of the source: relevant passages, then unsure ones (schema MAPPING).
+        source_judgements: relevant passages, then unsure ones (schema MAPPING).
 
     Raises:
         UsageError: the source brings negatives of its own.
@@ -218,7 +218,7 @@ def find_kept(material: Material, old: Package, judged: pa.Table) -> KeptQueries
             if passage in changed
         },
         _GOLD: _find_other_gold(material, old),
-        _JUDGEMENTS: _find_other_judgements(material, tables, judged),
+        _JUDGEMENTS: _find_other_judgements(material, tables, source_judgements),
     }  # fmt: skip
     reasons = {
         query: next((why for why, names in others.items() if query in names), None)
@@ -238,16 +238,18 @@ def find_kept(material: Material, old: Package, judged: pa.Table) -> KeptQueries
     return KeptQueries(old, ids, frozenset(reasons.keys() - ids), changed, kept)
 
 
-def _find_changed_passages(material: Material, old: Package, tables: Mappings) -> frozenset[str]:
+def _find_changed_passages(
+    material: Material, old: Package, labelled_rows: Mappings
+) -> frozenset[str]:
     """Find labelled passages of an earlier package that the new corpus lacks or changes.
 
     Args:
         material: material of the build.
         old: the earlier package.
-        tables: its rows by label, whose passages are looked at; those that people labelled are,
-            too.
+        labelled_rows: its rows by label, whose passages are compared; so are those that people
+            labelled.
     """
-    names = {i for t in tables.values() for i in t["corpus-id"].to_pylist()}
+    names = {i for t in labelled_rows.values() for i in t["corpus-id"].to_pylist()}
     names.update(label.row.passage for label in read_relevance_labels(material.recipe.labels))
     ids = pa.array(sorted(names), pa.string())
     columns, parts = ["_id", "title", "text"], {"content": ["title", "text"]}
@@ -281,7 +283,9 @@ def _find_other_gold(material: Material, old: Package) -> set[str]:
     return _list_changes(*(_digest_by_query(table, "query_id") for table in tables))
 
 
-def _find_other_judgements(material: Material, tables: Mappings, judged: pa.Table) -> set[str]:
+def _find_other_judgements(
+    material: Material, labelled_rows: Mappings, source_judgements: pa.Table
+) -> set[str]:
     """Find the queries whose human judgements differ from an earlier package's labels.
 
     With a judge of the pool, its judgements are in the package, too: what people judge must agree
@@ -289,17 +293,17 @@ def _find_other_judgements(material: Material, tables: Mappings, judged: pa.Tabl
 
     Args:
         material: material of the build.
-        tables: label to the earlier package's rows.
-        judged: judgements of the source.
+        labelled_rows: label to the earlier package's rows.
+        source_judgements: judgements of the source.
     """
     if material.recipe.pool.judge is None:
-        before = pa.concat_tables([tables[RELEVANT], tables[UNSURE]])
-        both = (before, judged.cast(MAPPING))
+        before = pa.concat_tables([labelled_rows[RELEVANT], labelled_rows[UNSURE]])
+        both = (before, source_judgements.cast(MAPPING))
         return _list_changes(*(_digest_by_query(table, "query-id") for table in both))
     source = material.sources.source
     assert isinstance(source, JudgedSource)
-    relevant = set(rows_of(tables[RELEVANT], "query-id", "corpus-id"))
-    unsure = set(rows_of(tables[UNSURE], "query-id", "corpus-id"))
+    relevant = set(rows_of(labelled_rows[RELEVANT], "query-id", "corpus-id"))
+    unsure = set(rows_of(labelled_rows[UNSURE], "query-id", "corpus-id"))
     by_people = {pair: score > 0 for pair, score in source.judged.scores.items()}
     for label in read_relevance_labels(material.recipe.labels):
         if label.row.label is not None:

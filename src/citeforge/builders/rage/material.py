@@ -53,7 +53,7 @@ class Material:
         return list(self.queries["_id"].to_pylist())
 
     def locate(self, mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
-        """Find (mapping rows with a known passage, corpus position per row or −1 if unknown)."""
+        """Get (rows whose passage is in the corpus, every row's corpus position or −1 if not)."""
         ids = mapping["corpus-id"].unique()
         positions, indices = find_rows(self.corpus, "_id", ids)
         where = np.full(len(ids), -1, np.int64)

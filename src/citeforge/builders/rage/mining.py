@@ -180,21 +180,21 @@ class SeeminglyRelevant:
         return [results[r].passages if r in results else [] for r in range(self.n_queries)]
 
     def _mine_queries(
-        self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _MinedQuery]
+        self, query_indexes: npt.NDArray[np.int64], k: int, results: dict[int, _MinedQuery]
     ) -> list[int]:
-        """Mine some queries' negatives among their k nearest; return queries that need more.
+        """Mine negatives among queries' k nearest into ``results``; return queries that need more.
 
         Args:
-            rows: numbers of the queries.
+            query_indexes: numbers of the queries.
             k: candidates per query.
             results: takes in the negatives of each query by its number.
 
         Returns:
             Numbers of the queries that need a larger k.
         """
-        others, candidates = self.search.find_candidates(rows, k)
-        pairs = self._pair_up(rows, candidates)
-        todo = rows
+        others, candidates = self.search.find_candidates(query_indexes, k)
+        pairs = self._pair_up(query_indexes, candidates)
+        todo = query_indexes
         while True:
             still_open, unclear = [], []
             cuts = np.searchsorted(pairs.rows, [todo, todo + 1]).T
@@ -220,25 +220,31 @@ class SeeminglyRelevant:
                 break
             before = self.search.bounds.copy()
             self.search.refine(*np.array(unclear, np.int64).T)
-            todo = rows if (self.search.bounds > before).any() else np.array(still_open, np.int64)
+            todo = (
+                query_indexes
+                if (self.search.bounds > before).any()
+                else np.array(still_open, np.int64)
+            )
         margin = self.search.bounds[0]
         return [
             row
-            for i, row in enumerate(rows.tolist())
+            for i, row in enumerate(query_indexes.tolist())
             if others[i] > -np.inf and results[row].lowest <= others[i] + margin
         ]
 
-    def _pair_up(self, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]) -> _Pairs:
+    def _pair_up(
+        self, query_indexes: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]
+    ) -> _Pairs:
         """Pair queries with their candidate passages, except excluded ones, in columns.
 
         Args:
-            rows: numbers of the queries.
+            query_indexes: numbers of the queries.
             candidates: corpus positions of the candidates, one row per query.
         """
         forbidden = self.exclusions.forbidden
         pairs = [
             (row, position)
-            for row, found in zip(rows.tolist(), candidates.tolist(), strict=True)
+            for row, found in zip(query_indexes.tolist(), candidates.tolist(), strict=True)
             for position in found
             if position not in forbidden[row]
         ]
@@ -247,25 +253,27 @@ class SeeminglyRelevant:
         _, id_ranks = read_ids_and_ranks(self.exclusions.corpus, positions)
         return _Pairs(pair_rows, positions, id_ranks, verdicts)
 
-    def _score_limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
+    def _score_limits(
+        self, query_indexes: npt.NDArray[np.int64]
+    ) -> dict[str, tuple[Floats, Floats]]:
         """Compute, per option such as ``--margin``, bounds of the highest allowed cosine.
 
         Args:
-            rows: numbers of the queries.
+            query_indexes: numbers of the queries.
 
         Returns:
             Option to (lower bounds, upper bounds), one of each per query.
         """
-        mining, n = self.mining, len(rows)
+        mining, n = self.mining, len(query_indexes)
         limits: dict[str, tuple[Floats, Floats]] = {}
         if mining.max_score is not None:
             limits["--max-score"] = np.full(n, mining.max_score), np.full(n, mining.max_score)
         if mining.margin is None and mining.relative_margin is None:
             return limits
-        relevant = [self.exclusions.relevant[row] for row in rows.tolist()]
+        relevant = [self.exclusions.relevant[row] for row in query_indexes.tolist()]
         query_of = np.repeat(np.arange(n), [len(r) for r in relevant])
         positions = np.array([p for r in relevant for p in r], np.int64)
-        scores, bounds = self.search.scores(rows[query_of], positions)
+        scores, bounds = self.search.scores(query_indexes[query_of], positions)
         # Without a relevant passage there is nothing to compare to.
         best = np.full((2, n), -np.inf)
         np.maximum.at(best[0], query_of, scores - bounds)
@@ -283,31 +291,35 @@ class SeeminglyRelevant:
     def _select_negatives(
         self,
         n_wanted: int,
-        of_query: npt.NDArray[np.int64],
+        query_pairs: npt.NDArray[np.int64],
         pairs: _Pairs,
         scores: Floats,
-        bounds: Floats,
-        limits: dict[str, tuple[float, float]],
+        error_bounds: Floats,
+        cosine_limits: dict[str, tuple[float, float]],
     ) -> _MinedQuery:
         """Select one query's negatives; also list candidates with too imprecise cosines.
 
         Args:
             n_wanted: how many to select.
-            of_query: the query's candidates, as indices of ``pairs``.
+            query_pairs: the query's candidates, as indices of ``pairs``.
             pairs: candidates of all queries.
             scores: best known cosine of each candidate of the query.
-            bounds: most that it may differ from the exact cosine.
-            limits: option to bounds (least, most) of the highest score that it allows.
+            error_bounds: most that it may differ from the exact cosine.
+            cosine_limits: option to bounds (least, most) of the highest score that it allows.
         """
-        positions, verdicts = pairs.positions[of_query], pairs.verdicts[of_query]
-        nearest_first = best_first(scores, pairs.id_ranks[of_query])
-        low, high = scores - bounds, scores + bounds
+        positions, verdicts = pairs.positions[query_pairs], pairs.verdicts[query_pairs]
+        nearest_first = best_first(scores, pairs.id_ranks[query_pairs])
+        low, high = scores - error_bounds, scores + error_bounds
         fitting, dropped, above = list[int](), Counter[int](), Counter[str]()
-        is_near_limit = np.zeros(len(of_query), np.bool_)
+        is_near_limit = np.zeros(len(query_pairs), np.bool_)
         for i in nearest_first[self.mining.skip_top :].tolist():
             exceeded = None
-            for option, (least, most) in limits.items():
-                if low[i] <= most + TIE and high[i] >= least - TIE and (most > least or bounds[i]):
+            for option, (least, most) in cosine_limits.items():
+                if (
+                    low[i] <= most + TIE
+                    and high[i] >= least - TIE
+                    and (most > least or error_bounds[i])
+                ):
                     is_near_limit[i] = True
                 if exceeded is None and scores[i] > (least + most) / 2 + TIE:
                     exceeded = option
@@ -322,25 +334,27 @@ class SeeminglyRelevant:
         compared = np.array(fitting, np.int64)
         chosen = compared[:n_wanted]
         lowest = float(low[chosen].min()) if len(chosen) == n_wanted else -np.inf
-        classes = np.full(len(of_query), _OTHER)
+        classes = np.full(len(query_pairs), _OTHER)
         classes[nearest_first[: self.mining.skip_top]] = _SKIPPED
         classes[chosen] = _CHOSEN
-        is_unclear = np.zeros(len(of_query), np.bool_)
+        is_unclear = np.zeros(len(query_pairs), np.bool_)
         is_unclear[compared] = find_undecided(low[compared], high[compared], classes[compared])
         if self.mining.skip_top:
             is_unclear |= find_undecided(low, high, np.minimum(classes, _CHOSEN))
         is_near_limit &= high >= lowest  # what is farther than all chosen ones does not matter
-        is_unclear |= is_near_limit & (bounds > 0)
-        spans = [most - least for least, most in limits.values()] if is_near_limit.any() else []
+        is_unclear |= is_near_limit & (error_bounds > 0)
+        spans = (
+            [most - least for least, most in cosine_limits.values()] if is_near_limit.any() else []
+        )
         limit_bound = max(spans, default=0) / 2
         # What is known least is made out first: it may be all that the others overlap with.
-        widest = max(limit_bound, bounds[is_unclear].max(initial=0))
-        is_unclear &= bounds >= widest
-        ranks = np.empty(len(of_query), np.int64)
-        ranks[nearest_first] = np.arange(1, len(of_query) + 1)
+        widest = max(limit_bound, error_bounds[is_unclear].max(initial=0))
+        is_unclear &= error_bounds >= widest
+        ranks = np.empty(len(query_pairs), np.int64)
+        ranks[nearest_first] = np.arange(1, len(query_pairs) + 1)
         passages = [
             Negative(int(positions[i]), float(scores[i]), int(ranks[i]))
             for i in chosen[np.argsort(positions[chosen])].tolist()
         ]
-        unclear = of_query[is_unclear]
+        unclear = query_pairs[is_unclear]
         return _MinedQuery(passages, dropped, above, lowest, unclear, 0 < limit_bound >= widest)

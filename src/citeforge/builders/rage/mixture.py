@@ -66,25 +66,25 @@ class OneSize:
 
 
 def freeze(
-    pools: Pools, mixture: Mixture, seed: int, one_size: OneSize | None = None
+    pools: Pools, mixture: Mixture, seed: int, common_size: OneSize | None = None
 ) -> tuple[Contexts, ContextSet]:
     """Draw each query's context by a mixture; return (contexts, description for the manifest).
 
     Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
-    query id). Too few of a label is recorded, and filled from another label for ``one_size`` alone;
-    fewer relevant ones than the maximum is what the mixture allows and is not recorded.
+    query id). Too few of a label is recorded, and filled from another label for ``common_size``
+    alone; fewer relevant ones than the maximum is what the mixture allows and is not recorded.
 
     Args:
         pools: passages by label.
         mixture: how many of each.
         seed: seed of the draws.
-        one_size: common size of all contexts; None for as many as the pools have.
+        common_size: common size of all contexts; None for as many as the pools have.
 
     Returns:
         (query to ``corpus-id`` and ``label`` of its passages, what the manifest says of them).
 
     Raises:
-        InputError: a query has fewer passages than ``one_size`` asks for.
+        InputError: a query has fewer passages than ``common_size`` asks for.
     """
     contexts: Contexts = {}
     short: dict[str, dict[str, int]] = {}
@@ -99,17 +99,17 @@ def freeze(
             )
             if len(pool) < size and label != RELEVANT:
                 short.setdefault(query, {})[label] = len(pool)
-        if one_size is not None:
-            docs += _draw_filling(pools, mixture, query, docs, seed, one_size)
-            del docs[one_size.size :]
+        if common_size is not None:
+            docs += _draw_filling(pools, mixture, query, docs, seed, common_size)
+            del docs[common_size.size :]
         generator(seed, "order", mixture.name, query).shuffle(docs)
         contexts[query] = docs
     description = (
         f"up to {mixture.relevant} relevant, {mixture.irrelevant} irrelevant and "
         f"{mixture.seemingly_relevant} seemingly relevant passages, in random order"
     )
-    if one_size is not None:
-        description += f"; always {one_size.size}: negatives take the places of missing ones"
+    if common_size is not None:
+        description += f"; always {common_size.size}: negatives take the places of missing ones"
     relevant = pools.by_label[RELEVANT]
     n_few = sum(len(relevant[query]) < mixture.relevant for query in pools.query_ids)
     if n_few:
@@ -127,7 +127,7 @@ def _draw_filling(
     query: str,
     docs: list[dict[str, str]],
     seed: int,
-    one_size: OneSize,
+    common_size: OneSize,
 ) -> list[dict[str, str]]:
     """Draw negatives for a context's empty slots, preferring labels of the mixture.
 
@@ -137,22 +137,22 @@ def _draw_filling(
         query: id of the query.
         docs: ``corpus-id`` and ``label`` of the passages drawn so far.
         seed: seed of the draws.
-        one_size: common size of all contexts.
+        common_size: common size of all contexts.
 
     Raises:
         InputError: the query has too few.
     """
     ids = {doc["corpus-id"] for doc in docs}
     filling: list[dict[str, str]] = []
-    for label in sorted(one_size.labels, key=lambda n: not mixture.sizes[n]):
+    for label in sorted(common_size.labels, key=lambda n: not mixture.sizes[n]):
         rest = [p for p in pools.by_label[label][query] if p not in ids]
         rng = generator(seed, "filling", mixture.name, query, label)
-        n_missing = max(0, one_size.size - len(docs) - len(filling))
+        n_missing = max(0, common_size.size - len(docs) - len(filling))
         drawn = rng.sample(rest, min(n_missing, len(rest)))
         filling += [{"corpus-id": passage, "label": label} for passage in drawn]
     n_found = len(docs) + len(filling)
-    if n_found < one_size.size:
-        raise too_few_error(query, n_found, mixture, one_size.size)
+    if n_found < common_size.size:
+        raise too_few_error(query, n_found, mixture, common_size.size)
     return filling
 
 

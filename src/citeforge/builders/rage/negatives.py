@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from citeforge.builders.build import Workspace
 from citeforge.builders.rage.exclusions import FINE, Exclusions, find_exclusions
-from citeforge.builders.rage.hidden_negatives import near_numbers
+from citeforge.builders.rage.hidden_negatives import count_near_candidates
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Negative, SeeminglyRelevant, mine_ranked
 from citeforge.engines.draws import distinct_below, generator
@@ -120,7 +120,7 @@ def read_unsure(material: Material) -> pa.Table:
 def _locate_rows(
     material: Material, label: str, table: pa.Table
 ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Find a source's rows for the build's queries, and corpus positions; count unknown ones.
+    """Get a label's source rows for the build's queries, and corpus positions; count unknowns.
 
     Returns:
         Rows of known passages, and the position of each row's passage; negative if unknown.
@@ -138,7 +138,7 @@ def _locate_rows(
 
 
 def _add_source_mappings(
-    material: Material, from_source: dict[str, pa.Table], draw_seed: int
+    material: Material, source_tables: dict[str, pa.Table], draw_seed: int
 ) -> dict[str, pa.Table]:
     """Take queries' labelled passages from the source; draw irrelevant ones if it has none.
 
@@ -147,7 +147,7 @@ def _add_source_mappings(
 
     Args:
         material: material of the build.
-        from_source: label to the source's rows, schema MAPPING.
+        source_tables: label to the source's rows, schema MAPPING.
         draw_seed: seed of the draws.
 
     Returns:
@@ -156,13 +156,13 @@ def _add_source_mappings(
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
     listed: dict[str, list[Negative]] = {q: [] for q in material.ids}
-    for label, table in from_source.items():
+    for label, table in source_tables.items():
         mapping, rows = _locate_rows(material, label, table)
         tables[label] = mapping
         passages = rows[rows >= 0].tolist()
         for query, position in zip(mapping["query-id"].to_pylist(), passages, strict=True):
             listed[query].append(Negative(position))
-    if IRRELEVANT not in from_source and mining.irrelevant:
+    if IRRELEVANT not in source_tables and mining.irrelevant:
         exclusions = find_exclusions(material)
         drawn = draw_irrelevant(material.ids, exclusions, list(listed.values()), draw_seed)
         tables[IRRELEVANT] = mapping_table(material.corpus, material.ids, drawn)
@@ -233,7 +233,7 @@ def _mine_and_draw(
     elif recipe.mining.seemingly_relevant:
         search, computed = open_search(material, workspace)
         n_relevant = [len(passages) for passages in exclusions.relevant]
-        numbers = near_numbers(recipe, n_relevant) if recipe.hidden else None
+        numbers = count_near_candidates(recipe, n_relevant) if recipe.hidden else None
         miner = SeeminglyRelevant(search, exclusions, numbers)
         with_cosines = miner.mine()
         # Known digits of cosines depend on the processor, so they are in a table of their own.
@@ -314,7 +314,7 @@ def open_search(material: Material, workspace: Workspace) -> tuple[CertainSearch
 
 
 def _corpus_model(material: Material, folder: Path) -> CorpusModel:
-    """Make the model that embeds the corpus, in the numeric format that is fastest here.
+    """Make the model that embeds the corpus, in the numeric format chosen or fastest here.
 
     Raises:
         UsageError: ``--compute`` of an embedder that does not compute here.
@@ -352,7 +352,7 @@ def _search_given_vectors(
 
 
 def _count_refined(search: CertainSearch) -> dict[str, Any]:
-    """Report error bounds of cosines, and numbers of passages embedded more precisely.
+    """Report error bounds of cosines, and how many passages were embedded more precisely.
 
     Args:
         search: search that has been made, with vectors of one to three precisions.

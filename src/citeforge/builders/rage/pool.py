@@ -128,7 +128,7 @@ def judge_pool(
     judged = pa.concat_tables([material.relevant, labelled]).combine_chunks()
     unsure = _make_mapping(material, {key: grades[key] for key in open_keys})
     answerable = _drop_queries(
-        replace(material, relevant=judged), has_other_queries=kept_queries is not None
+        replace(material, relevant=judged), may_drop_all=kept_queries is not None
     )
     unsure = rows_with(unsure, "query-id", answerable.queries["_id"]).combine_chunks()
     stats: Stats = {"pool_grades": _count_grades(found.values())}
@@ -161,15 +161,15 @@ def _judged_by_people(material: Material) -> dict[PairKey, bool]:
 
 
 def _read_labels(
-    material: Material, people: Mapping[PairKey, bool], kept_queries: KeptQueries | None
+    material: Material, judged_by_source: Mapping[PairKey, bool], kept_queries: KeptQueries | None
 ) -> dict[PairKey, bool]:
-    """Map (query, corpus position) pairs of label files to their relevance, and count them.
+    """Map (query, corpus position) pairs of label files to their relevance; count the labels.
 
     Pairs that the source judges alike are left out.
 
     Args:
         material: material of the build, whose recipe names the files.
-        people: pairs that the source judges.
+        judged_by_source: pairs that the source judges.
         kept_queries: queries of an earlier package, which has their labels; None for none.
 
     Raises:
@@ -188,7 +188,7 @@ def _read_labels(
     found: dict[PairKey, bool] = {}
     for label, position in zip(given, positions.tolist(), strict=True):
         key = (label.row.query_id, position)
-        before = people.get(key, found.get(key, label.is_relevant))
+        before = judged_by_source.get(key, found.get(key, label.is_relevant))
         if position < 0 or before != label.is_relevant:
             raise InputError(
                 f"names the passage {label.row.passage!r}, which "
@@ -198,20 +198,20 @@ def _read_labels(
             )  # fmt: skip
         name = count_key("passages_people_call", str(label.row.label))
         material.counts[name] = material.counts.get(name, 0) + 1
-        if key not in people:
+        if key not in judged_by_source:
             found[key] = label.is_relevant
     return found
 
 
 def _collect_pool(
-    material: Material, workspace: Workspace, people: Mapping[PairKey, bool]
+    material: Material, workspace: Workspace, judged_by_source: Mapping[PairKey, bool]
 ) -> _Pool:
     """Collect the pairs to judge: passages nearest by BM25 and vectors, and controls.
 
     Args:
         material: material of the build.
         workspace: working folder, which keeps the vectors.
-        people: pairs that people judged; they are judged again only as controls.
+        judged_by_source: pairs that people judged; they are judged again only as controls.
     """
     recipe, ids, corpus = material.recipe, material.ids, material.corpus
     depth, n_controls = recipe.pool.depth, recipe.pool.controls
@@ -228,16 +228,16 @@ def _collect_pool(
     ranked: list[PairKey] = []
     controls: dict[str, list[PairKey]] = {control: [] for control in _ERRORS}
     judged: dict[str, list[PairKey]] = {query: [] for query in ids}
-    for key in people:
+    for key in judged_by_source:
         judged[key[0]].append(key)
     for query, near in zip(ids, by_vectors.tolist(), strict=True):
         pool = dict.fromkeys([*nearest[query], *near])
-        ranked += [(query, p) for p in pool if (query, p) not in people]
+        ranked += [(query, p) for p in pool if (query, p) not in judged_by_source]
         barred = {*pool, *(position for _, position in judged[query])}
         rng = generator(recipe.seed, "pool controls", query)
         controls[_RANDOM] += [(query, p) for p in distinct_below(size, n_controls, rng, barred)]
         for control, is_relevant in ((_KNOWN, True), (_KNOWN_OTHERS, False)):
-            some = [key for key in judged[query] if people[key] == is_relevant]
+            some = [key for key in judged[query] if judged_by_source[key] == is_relevant]
             controls[control] += sample_ids(some, n_controls, recipe.seed, f"pool: {control}")
     return _Pool(ranked, controls)
 
@@ -261,19 +261,19 @@ def _make_mapping(material: Material, grades: Mapping[PairKey, float | None]) ->
     return table_of(rows, MAPPING)
 
 
-def _drop_queries(material: Material, has_other_queries: bool) -> Material:
+def _drop_queries(material: Material, may_drop_all: bool) -> Material:
     """Leave out, and count, queries without a relevant passage, unless the recipe keeps them.
 
     Args:
         material: material of the queries that were judged.
-        has_other_queries: whether the build has other queries, so that none of these may be left.
+        may_drop_all: whether the build has other queries, so that none of these may be left.
 
     Raises:
         InputError: no query is left.
     """
     with_relevant = rows_with(material.queries, "_id", material.relevant["query-id"])
     n_without = material.queries.num_rows - with_relevant.num_rows
-    if with_relevant.num_rows == 0 and not has_other_queries:
+    if with_relevant.num_rows == 0 and not may_drop_all:
         raise InputError(
             "the judge found no relevant passage for any query", path=material.recipe.source,
             allowed="a greater --pool-depth, a lower --relevant-from, or another --judge-pool",

@@ -69,7 +69,7 @@ class RageSources:
 
     @property
     def models(self) -> dict[str, dict[str, Any]]:
-        """Identities of the models known so far, by role in the build."""
+        """Identities of the judges of a build (and of BM25, if it ranks the pool), by role."""
         models = {} if self.judge is None else {"relevance judge": self.judge}
         if self.pool_judge is not None:
             models |= {POOL_JUDGE: self.pool_judge.identity(), "pool ranking": Bm25.identity()}
@@ -212,7 +212,7 @@ def _open_pool_judge(recipe: RageRecipe, run: RunOptions) -> PoolJudge | None:
 
 
 def _open_relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None:
-    """Open the judge that decides relevance by ALCE's claims; None if the recipe names none.
+    """Open the judge that derives relevance from gold claims (ALCE's ELI5); None if none named.
 
     Raises:
         UsageError: the source has judgements.

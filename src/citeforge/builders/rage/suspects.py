@@ -106,21 +106,21 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
     return _remove_pairs(mappings, {(f.query, f.passage) for f in suspects})
 
 
-def drop_decided(path: Path, material: Material, mappings: Mappings) -> Mappings:
+def drop_decided(audit_path: Path, material: Material, mappings: Mappings) -> Mappings:
     """Remove and count negatives that an audit's judge decided are relevant.
 
     Args:
-        path: the audit.
+        audit_path: the audit.
         material: material of the build, whose counts are added to.
         mappings: rows of each label.
 
     Raises:
         InputError: the file is no audit, or contains no decisions.
     """
-    audit, counts = validated(Audit, read_json(path), path), material.counts
+    audit, counts = validated(Audit, read_json(audit_path), audit_path), material.counts
     if audit.cascade is None:
         raise InputError(
-            "contains no decisions", path=path, field="cascade", code="missing-field",
+            "contains no decisions", path=audit_path, field="cascade", code="missing-field",
             allowed="audit.json of `citeforge audit DIR --strong-judge JUDGE`",
         )  # fmt: skip
     by = {(d.query, d.passage): d.by for d in audit.decisions if d.verdict == "relevant"}
