@@ -37,15 +37,15 @@ SINGLE, SEARCH = DESIGN.forms
 
 
 def test_wishes_of_a_form_come_before_those_of_a_user_and_of_all() -> None:
-    assert QuestionSpec(SINGLE, EXPERT).find_wishes(DESIGN) == Wishes(
+    assert QuestionSpec(SINGLE, EXPERT).merge_wishes(DESIGN) == Wishes(
         language="de", length=Length(least=4), difficulty="hard",
         terms=Terms(keep=("Heron Lock", "Otter Weir")),
     )  # fmt: skip
-    assert QuestionSpec(SEARCH, NEWCOMER).find_wishes(DESIGN) == Wishes(
+    assert QuestionSpec(SEARCH, NEWCOMER).merge_wishes(DESIGN) == Wishes(
         language="fr", length=Length(most=5), terms=Terms(keep=("Otter Weir",), avoid=("weir",))
     )
-    assert QuestionSpec(SEARCH).find_wishes(DESIGN).length == Length(most=5)
-    assert QuestionSpec(Form(name=SEED, base="single"), EXPERT).find_wishes(DESIGN) == Wishes()
+    assert QuestionSpec(SEARCH).merge_wishes(DESIGN).length == Length(most=5)
+    assert QuestionSpec(Form(name=SEED, base="single"), EXPERT).merge_wishes(DESIGN) == Wishes()
 
 
 def test_the_writer_is_told_the_wishes_of_the_cell() -> None:

@@ -37,10 +37,10 @@ Decisions = dict[tuple[str, str], Decided]
 
 
 def decide_suspects(
-    benchmark: Base, texts: dict[str, str], flaws: Iterable[Flaw], suspected_by: str,
-    strong: JudgeSession, all_suspected: bool = False,
+    benchmark: Base, texts: dict[str, str], flaws: Iterable[Flaw], suspect_finders: str,
+    strong: JudgeSession, suspect_all: bool = False,
 ) -> Decisions:  # fmt: skip
-    """Let a strong judge decide which suspected negatives are relevant, by (query, passage).
+    """Let a strong judge decide which suspects are relevant: (query, passage) to decision.
 
     A suspect is relevant if its passage entails a gold answer of the query; for a query without
     gold answers, if the passage entails that it answers the question.
@@ -49,9 +49,9 @@ def decide_suspects(
         benchmark: the benchmark.
         texts: passages by id.
         flaws: flaws of which those listed in SUSPECT make a negative a suspect.
-        suspected_by: name of the rules and models that found them.
+        suspect_finders: name of the rules and models that found them.
         strong: the judge that decides.
-        all_suspected: whether any negative may be a suspect: a dry run asks no judge for suspects.
+        suspect_all: whether any negative may be a suspect: a dry run asks no judge for suspects.
     """
     suspected: dict[tuple[str, str], list[str]] = {}
     for flaw in flaws:
@@ -63,12 +63,12 @@ def decide_suspects(
         for query, answers in gold_texts(benchmark).items()
     }
     negatives = mapped_negatives(benchmark.negatives)
-    suspects = [pair for pair in negatives if all_suspected or pair in suspected]
+    suspects = [pair for pair in negatives if suspect_all or pair in suspected]
     rows = {}
     verdicts_of = judge_negatives(suspects, texts, hypotheses, strong)
     for (query, passage), verdicts in verdicts_of.items():
         reasons = suspected.get((query, passage), [])
-        row = Decided(query=query, passage=passage, suspected=reasons, by=suspected_by,
+        row = Decided(query=query, passage=passage, suspected=reasons, by=suspect_finders,
                       verdict=RELEVANT, stratum=RELEVANT)  # fmt: skip
         rows[query, passage] = row
         if not verdicts:
@@ -126,14 +126,14 @@ def _read_labels(path: Path) -> list[tuple[int, AuditLabel]]:
 
 
 def sum_up_decisions(
-    benchmark: Base, decisions: Decisions, judges: list[str], labels: Path | None
+    benchmark: Base, decisions: Decisions, judge_names: list[str], labels: Path | None
 ) -> tuple[Cascade, list[Decided]]:
-    """Summarise and list what judges and annotators decided about the relevance of negatives.
+    """Summarise (strata, estimated shares) and list the decisions on negatives' relevance.
 
     Args:
         benchmark: the benchmark.
         decisions: see :func:`decide_suspects`; those of annotators are added.
-        judges: names of the judges that decided, in order.
+        judge_names: names of the judges that decided, in order.
         labels: file that ``labels import`` wrote; None without labels.
 
     Returns:
@@ -149,7 +149,7 @@ def sum_up_decisions(
     }
     names = (RELEVANT, CLEARED, UNSUSPECTED)
     sizes = {name: sum(s == name for s in stratum_of.values()) for name in names}
-    cascade = Cascade(stages=judges, strata=sizes)
+    cascade = Cascade(stages=judge_names, strata=sizes)
     if labels is not None:
         tally = _apply_labels(decisions, stratum_of, labels)
         cascade.stages.append(PEOPLE)
@@ -200,7 +200,7 @@ def _apply_labels(
 
 
 def _estimate_relevant_shares(
-    strata: "dict[str, Stratum]", labels_name: str
+    strata: "dict[str, Stratum]", labels_file_name: str
 ) -> tuple[EstimatedShare, EstimatedShare | None]:
     """Estimate the share of relevant negatives: (of all, of those not decided relevant).
 
@@ -209,13 +209,13 @@ def _estimate_relevant_shares(
 
     Args:
         strata: sizes, labelled and relevant negatives of the strata, by name.
-        labels_name: name of the file of labels, for the record.
+        labels_file_name: name of the file of labels, for the record.
 
     Returns:
         (share among all negatives; the same among those that stay, None if none stays).
     """
     n = sum(s.labelled for s in strata.values())
-    estimated = partial(EstimatedShare, n=n, by=labels_name, method=METHOD)
+    estimated = partial(EstimatedShare, n=n, by=labels_file_name, method=METHOD)
     share, low, high = pooled_share(list(strata.values()))
     before = estimated(share=share, low=low, high=high)
     others = [s for name, s in strata.items() if name != RELEVANT]

@@ -34,7 +34,7 @@ _OTHER_OPTIONS = [
 ]
 
 
-def _print_exploits(found: Exploits) -> None:
+def _print_exploits(exploits: Exploits) -> None:
     """Print the scores of degenerate systems as a table, with notes and score signatures below."""
     from shutil import get_terminal_size
 
@@ -42,9 +42,9 @@ def _print_exploits(found: Exploits) -> None:
     from citeforge.engines.report_table import folded_note
 
     width = get_terminal_size().columns
-    table = exploits_table(found)
-    left_out = (f"not computed: {name}: {reason}" for name, reason in found.left_out.items())
-    notes = [*table.notes, *left_out, *found.signatures]
+    table = exploits_table(exploits)
+    left_out = (f"not computed: {name}: {reason}" for name, reason in exploits.left_out.items())
+    notes = [*table.notes, *left_out, *exploits.signatures]
     lines = (line for note in notes for line in folded_note(note, width))
     click.echo("\n".join(["", *table.text(width), *lines, ""]))
 
@@ -84,11 +84,11 @@ def audit(folder: Path, **parameters: Any) -> None:
         )
 
 
-def _print_audit(done: Audited, folder: Path, known_flaws: Path | None) -> None:
+def _print_audit(audited: Audited, folder: Path, known_flaws: Path | None) -> None:
     """Print the result of an audit; ``known_flaws`` is the file of accepted flaws.
 
     Args:
-        done: the result.
+        audited: the result.
         folder: folder of the package.
         known_flaws: file of accepted flaws; None without.
     """
@@ -96,7 +96,7 @@ def _print_audit(done: Audited, folder: Path, known_flaws: Path | None) -> None:
     from citeforge.plugins.audit.run import FILE
     from citeforge.schemas.audit import SKIPPED_CHECK, checks_made
 
-    result = done.result
+    result = audited.result
     click.echo(f"audited  {checks_made(result.checks)}")
     for what, how in result.checks.items():
         reason = how.removeprefix(SKIPPED_CHECK)
@@ -125,9 +125,9 @@ def _print_audit(done: Audited, folder: Path, known_flaws: Path | None) -> None:
     if result.exploits is not None and result.exploits.rows:
         _print_exploits(result.exploits)
     click.echo(f"{folder / FILE} written; the card shows it")
-    if done.accepted is not None:
-        click.echo(f"{known_flaws}: {done.accepted:,} flaws accepted")
-    for flaw in done.new[:10]:
+    if audited.accepted is not None:
+        click.echo(f"{known_flaws}: {audited.accepted:,} flaws accepted")
+    for flaw in audited.new[:10]:
         click.echo(f"new flaw: {' '.join(filter(None, flaw))}", err=True)
-    for entry in done.stale[:10]:
+    for entry in audited.stale[:10]:
         click.echo(f"stale entry: {' '.join(filter(None, entry))}", err=True)

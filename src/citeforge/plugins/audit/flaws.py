@@ -102,7 +102,7 @@ def judge_negatives(
     hypotheses: dict[str, list[str]],
     judge: JudgeSession,
 ) -> dict[tuple[str, str], list[tuple[str, Verdict]]]:
-    """Judge which hypotheses of its query each negative entails: (hypothesis, verdict) by pair.
+    """Judge each negative as premise of its query's hypotheses: (hypothesis, verdict) of each.
 
     Hypotheses on which the judge failed are left out.
 

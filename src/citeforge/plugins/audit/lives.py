@@ -12,7 +12,7 @@ METHOD = "ages and lifetimes by dates of birth and death"
 
 
 def find_impossible_lives(package: Package, domain: Domain) -> list[Flaw]:
-    """Find people with impossible ages or lifetimes in each query's graphs: a flaw per query."""
+    """Find people whose ages or lifetimes are impossible in a query's graphs: a flaw per query."""
     rows = by_query(package.context_table("full").to_pylist())
     graphs = {
         query: list(group_into_graphs([from_row(t) for row in mine for t in row["triples"]]))

@@ -20,7 +20,7 @@ from citeforge.schemas.kg import Triple, from_row, group_into_graphs
 CHECK = "questions ask for their gold"
 
 
-def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[Flaw]]:
+def check_questions(package: Package, checker: QuestionCheck) -> tuple[str, list[Flaw]]:
     """Check that questions about graphs ask for their gold facts alone: (method used, flaws).
 
     Returns:
@@ -32,25 +32,25 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     askings = {
         form: [(q, a) for q, a, _ in read_questions(package, form)] for form in package.forms
     }
-    stats = share_stats(check, {form: [a for _, a in rows] for form, rows in askings.items()})
+    stats = share_stats(checker, {form: [a for _, a in rows] for form, rows in askings.items()})
     flaws = []
     for form, rows in askings.items():
-        for (query, asking), found in zip(rows, check.check([a for _, a in rows]), strict=True):
+        for (query, asking), found in zip(rows, checker.check([a for _, a in rows]), strict=True):
             if found.failure:
                 flaws.append(Flaw("question-not-checked", query, "", f"{form}: {found.failure}"))
             elif (why := found.find_fault(asking)) is not None:
                 flaws.append(Flaw(f"{form}-question", query, "", why))
-    if check.llm is not None:
+    if checker.llm is not None:
         pairs = ((pair, asking.facts) for _, asking, pair in read if pair is not None)
-        stats |= error_stats(check, control_questions(check.domain, pairs))
+        stats |= error_stats(checker, control_questions(checker.domain, pairs))
     shares = (f"{describe_count(key)}: {share}" for key, share in stats.items())
-    return "; ".join([check.checked_by, *shares]), flaws
+    return "; ".join([checker.checked_by, *shares]), flaws
 
 
 def read_questions(
     package: Package, wording: str
 ) -> Iterator[tuple[str, QuestionToCheck, EntityPair | None]]:
-    """Yield (query id, question with facts, pair of linked entities or None) of each question.
+    """Yield (query id, question with facts, linked entities or None) of a wording's questions.
 
     The gold fact that links the two entities is asked for where it is gold, as all others.
 
@@ -72,7 +72,9 @@ def read_questions(
         yield query, QuestionToCheck(text, tuple(facts), tuple(triples), link, wording), pair
 
 
-def _find_link(triples: list[Triple], names: dict[str, str], relation: str | None) -> Triple | None:
-    """Find the triple that links a question's entities, preferably the one with its relation."""
-    links = [t for t in triples if t.connects(names)]
+def _find_link(
+    triples: list[Triple], entities: dict[str, str], relation: str | None
+) -> Triple | None:
+    """Find the triple that links two entities, preferably by ``relation``; None without any."""
+    links = [t for t in triples if t.connects(entities)]
     return next((t for t in links if t.relation == relation), next(iter(links), None))

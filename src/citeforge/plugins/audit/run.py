@@ -173,12 +173,12 @@ def _run_checks(
         languages=survey.languages,
     )
     if strong is not None and benchmark is not None:
-        suspected_by = _name_finders(judge, options)
-        all_suspected = judge is not None and judge.only_plans
+        suspect_finders = _name_finders(judge, options)
+        suspect_all = judge is not None and judge.only_plans
         decided = decide_suspects(
-            benchmark, survey.texts, every_flaw, suspected_by, strong, all_suspected
+            benchmark, survey.texts, every_flaw, suspect_finders, strong, suspect_all
         )
-        stages = [suspected_by, strong.judge.signature]
+        stages = [suspect_finders, strong.judge.signature]
         result.cascade, result.decisions = sum_up_decisions(
             benchmark, decided, stages, options.labels
         )
@@ -319,8 +319,8 @@ def read_accepted(path: Path) -> set[tuple[str, str, str]]:
 
 
 def find_changes(
-    rows: Sequence[Flaw], accepted: Collection[tuple[str, str, str]]
+    flaws: Sequence[Flaw], accepted: Collection[tuple[str, str, str]]
 ) -> tuple[list[Flaw], list[tuple[str, str, str]]]:
     """Compare flaws with accepted ones: (new flaws, accepted ones that are gone)."""
-    stale = set(accepted) - {f.key for f in rows}
-    return [f for f in rows if f.key not in accepted], sorted(stale)
+    stale = set(accepted) - {f.key for f in flaws}
+    return [f for f in flaws if f.key not in accepted], sorted(stale)

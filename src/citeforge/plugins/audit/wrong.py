@@ -68,13 +68,13 @@ class JudgedStatement:
 
 
 def make_judged_statement(
-    key: AnswerKey, item: AnswerItem, statement: CitedStatement
+    key: AnswerKey, answer: AnswerItem, statement: CitedStatement
 ) -> JudgedStatement:
-    """Collect the texts by which a judge decides whether a statement's citations are right.
+    """Collect the texts by which a judge decides if a statement of an answer is cited rightly.
 
     Args:
-        key: answer of the statement.
-        item: passages that were shown for it.
+        key: run and query of the statement.
+        answer: passages that were shown for it.
         statement: positions of the passages cited, and the number of citations of passages that do
             not exist.
 
@@ -82,9 +82,9 @@ def make_judged_statement(
         Statement with its premise (all cited passages together), the text of each cited passage,
         for each of them the texts of all others shown, and the number of citations of nothing.
     """
-    texts = [premise_text(p, strict=True) for p in item.passages]
+    texts = [premise_text(p, strict=True) for p in answer.passages]
     return JudgedStatement(
-        key, statement.text, premise(item.passages, statement.cited, strict=True),
+        key, statement.text, premise(answer.passages, statement.cited, strict=True),
         tuple(texts[c] for c in statement.cited),
         tuple(tuple(t for i, t in enumerate(texts) if i != c) for c in statement.cited),
         statement.wrong,
@@ -92,9 +92,9 @@ def make_judged_statement(
 
 
 def classify_citations(
-    statements: Sequence[JudgedStatement], judge: JudgeSession, search: Search
+    statements: Sequence[JudgedStatement], judge: JudgeSession, search_corpus: Search
 ) -> list[list[frozenset[int]]]:
-    """Classify each statement's citations: for each the classes that it may have.
+    """Classify citations: per statement and citation, the classes that it may have.
 
     A citation is right, or wrong in one of five ways. It may have several classes only where the
     judge failed.
@@ -106,8 +106,8 @@ def classify_citations(
     Args:
         statements: statements with their citations.
         judge: decides entailment.
-        search: finds, for each of some statements, the texts of so many nearest passages of the
-            corpus.
+        search_corpus: finds, for each of some statements, the texts of so many nearest passages of
+            the corpus.
     """
     judge.ask(Pair(t, s.text) for s in statements for t in (s.together, *s.cited))
     possible: list[list[set[int]]] = [[set() for _ in s.cited] for s in statements]
@@ -142,7 +142,7 @@ def classify_citations(
     add_entailed(SHOWN, lambda s, n: s.others[n])
     most_shown = max((len(statements[i].others[n]) + 1 for i, n in unsettled), default=0)
     texts = list(dict.fromkeys(statements[i].text for i, _ in unsettled))
-    near = search(texts, CANDIDATES + most_shown) if texts else {}
+    near = search_corpus(texts, CANDIDATES + most_shown) if texts else {}
     add_entailed(CORPUS, lambda s, _: _unseen_passages(s, near))
     add_class(CONTRADICTED, lambda s, n: _contradicts(judge, s.cited[n], s.text))
     add_class(NOTHING, lambda s, n: True)

@@ -132,18 +132,20 @@ def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
 
 
-def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str, Cells]:
-    """Select the queries with passages for every condition (cell), or draw a sample of them.
+def _sample_queries(
+    arranger: Arranger, cells_by_query: dict[str, Cells | None]
+) -> dict[str, Cells]:
+    """Select the queries that have passages for every condition (cell), or a sample of them.
 
     Args:
         arranger: recipe and counts of the build.
-        arranged: passages of every cell, by query; None for a query that has too few.
+        cells_by_query: passages of every cell, by query; None for a query that has too few.
 
     Raises:
         InputError: there is none.
     """
     recipe, counts = arranger.recipe, arranger.counts
-    complete = {query: cells for query, cells in arranged.items() if cells is not None}
+    complete = {query: cells for query, cells in cells_by_query.items() if cells is not None}
     if not complete:
         raise InputError(
             f"no query qualifies ({join_counts(counts.items())})",
@@ -159,33 +161,40 @@ def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> di
 
 
 def _write_tables(
-    writer: PackageWriter, arranger: Arranger, cells: tuple[str, ...], by_query: dict[str, Cells]
+    writer: PackageWriter,
+    arranger: Arranger,
+    cells: tuple[str, ...],
+    cells_by_query: dict[str, Cells],
 ) -> tuple[dict[str, ContextSet], Stats]:
-    """Write the tables of a bundle's package: (context sets by name, statistics).
+    """Write a bundle's tables from each query's passages: (context sets by name, statistics).
 
     Args:
-        by_query: passages of every cell, by query.
+        cells_by_query: passages of every cell, by query.
     """
     base, k = arranger.base, arranger.recipe.k
-    writer.add("queries", "queries", rows_with(base.queries, "_id", by_query).cast(QUERIES))
+    writer.add("queries", "queries", rows_with(base.queries, "_id", cells_by_query).cast(QUERIES))
     contexts = {}
     for cell in cells:
-        rows = [{"query_id": q, "docs": docs[cell]} for q, docs in by_query.items()]
+        rows = [{"query_id": q, "docs": docs[cell]} for q, docs in cells_by_query.items()]
         writer.add("contexts", cell, pa.Table.from_pylist(rows, schema=CONTEXTS))
         description = _DESCRIBED.get(cell, "the same passages, moved on")
         contexts[cell] = ContextSet(description=description, sizes={"passages": k})
     mappings = {
-        label: rows_with(table, "query-id", by_query).cast(MAPPING)
+        label: rows_with(table, "query-id", cells_by_query).cast(MAPPING)
         for label, table in base.mappings.items()
     }
-    ids = {d["corpus-id"] for docs in by_query.values() for row in docs.values() for d in row}
+    ids = {d["corpus-id"] for docs in cells_by_query.values() for row in docs.values() for d in row}
     extra = pa.Table.from_pylist([r for r in arranger.decoys if r["_id"] in ids], schema=CORPUS)
-    base.add_judged(writer, by_query, mappings, ids, extra)
-    return contexts, {"queries": len(by_query), "cells": len(cells), **corpus_stats(writer.folder)}
+    base.add_judged(writer, cells_by_query, mappings, ids, extra)
+    return contexts, {
+        "queries": len(cells_by_query),
+        "cells": len(cells),
+        **corpus_stats(writer.folder),
+    }
 
 
 def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange a query's passages for three conditions: all, half or none of the relevant ones.
+    """Arrange passages with all, half or none of the relevant ones; None if too few.
 
     Returns:
         Passages of each cell; None if the query does not qualify, which is counted.
@@ -213,7 +222,7 @@ def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange a query's passages for three conditions: with the evidence, without, with a decoy.
+    """Arrange passages with the evidence, without, and with a decoy; None if too few.
 
     Returns:
         Passages of each cell; None if the query does not qualify, which is counted.
@@ -237,7 +246,7 @@ def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
-    """Rotate a query's passages: in k conditions, each passage is once at every position.
+    """Rotate a query's passages, each once at every of k positions; None if too few.
 
     Returns:
         Passages of each cell; None if the query does not qualify, which is counted.
@@ -262,10 +271,10 @@ _ARRANGEMENTS: dict[str, Callable[[Arranger, str], Cells | None]] = {
 """Kind to the function that makes a query's cells; None for a query that does not qualify."""
 
 
-def _replace_passages(docs: Docs, to_remove: Docs, spare: Docs) -> Docs:
+def _replace_passages(passages: Docs, to_remove: Docs, spare_passages: Docs) -> Docs:
     """Replace some passages of a context by spare ones, at the same positions."""
-    fillers: Iterator[dict[str, str]] = iter(spare)
-    return [next(fillers) if doc in to_remove else doc for doc in docs]
+    fillers: Iterator[dict[str, str]] = iter(spare_passages)
+    return [next(fillers) if doc in to_remove else doc for doc in passages]
 
 
 def find_problems(package: Package) -> Problems:

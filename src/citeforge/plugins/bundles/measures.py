@@ -106,12 +106,12 @@ class CellAnswers(SharedResults):
         return len(self.runs), len(self.benchmark.query_ids)
 
     def answer(self, condition: str, run: int, row: int) -> CellAnswer | None:
-        """Get a query's answer under a condition; MISSING (``strict``) or None without one."""
+        """Get the answer to a query (its row) in a condition; if missing, MISSING or None."""
         answer = self.by_cell.get(condition, {}).get((run, row))
         return answer or (MISSING if self.protocol == "strict" else None)
 
     def column(self, value: Callable[[int, int], float]) -> Floats:
-        """Make the array (runs, queries) of a function's values.
+        """Compute ``value(run, row of the query)`` for all answers: array (runs, queries).
 
         Args:
             value: function of (run, row of the query); NaN where the value is not defined.
@@ -246,8 +246,10 @@ def evidence_cited_share(evidence: Evidence) -> Sample:
     return mean_sample(answers.column(cites))
 
 
-def _among_citing(evidence: Evidence, context: str, holds: Holds, if_missing: bool) -> Sample:
-    """Compute how often queries whose answer cites the evidence pass a test in a condition.
+def _among_citing(
+    evidence: Evidence, context: str, passes: Holds, value_if_missing: bool
+) -> Sample:
+    """Compute how often answers that cited the evidence pass a test when it is changed.
 
     Wallat et al. 2025 (arXiv 2412.18004) call a citation post-rationalised that the answer does not
     depend on.
@@ -255,8 +257,8 @@ def _among_citing(evidence: Evidence, context: str, holds: Holds, if_missing: bo
     Args:
         evidence: where it is, and the answers.
         context: condition in which the evidence is changed.
-        holds: tests one answer there.
-        if_missing: what counts for a missing one.
+        passes: tests one answer there.
+        value_if_missing: what counts for a missing one.
     """
     answers, target = evidence.answers, evidence.target
 
@@ -265,7 +267,7 @@ def _among_citing(evidence: Evidence, context: str, holds: Holds, if_missing: bo
         before, after = answers.answer(design.ORIGINAL, run, row), answers.answer(context, run, row)
         if before is None or after is None or target[row] not in before.cited:
             return math.nan
-        return float(if_missing if after.is_missing else holds(before, after, row))
+        return float(value_if_missing if after.is_missing else passes(before, after, row))
 
     return mean_sample(answers.column(outcome))
 

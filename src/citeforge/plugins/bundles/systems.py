@@ -65,18 +65,18 @@ def _answer_cells(
 
 
 def _refuse(
-    tables: Tables, context: str, row: int, rng: Random, *, chances: tuple[float, ...]
+    tables: Tables, context: str, row: int, rng: Random, *, probabilities: tuple[float, ...]
 ) -> Answer:
-    """Cite the first relevant passage (else a random one), or refuse by the context's chance.
+    """Refuse with the condition's probability, else cite the first relevant passage (or any).
 
     Args:
         tables: context sets by name.
         context: name of the one that is shown.
         row: row of the query.
         rng: random numbers.
-        chances: probability of a refusal in each context, in the order of the design.
+        probabilities: probability of a refusal in each context, in the order of the design.
     """
-    if rng.random() < chances[design.DEFLECTION.index(context)]:
+    if rng.random() < probabilities[design.DEFLECTION.index(context)]:
         return _REFUSAL, set()
     relevant = sorted(tables[context].relevant[row])
     return _ANSWER, {relevant[0] if relevant else rng.randrange(tables[context].sizes[row])}
@@ -110,31 +110,33 @@ def _cite_evidence(
 
 
 def _cite_by_position(
-    tables: Tables, context: str, row: int, rng: Random, *, fall: float
+    tables: Tables, context: str, row: int, rng: Random, *, decline: float
 ) -> Answer:
-    """Write a control answer with random citations: relevant passages more, later ones less.
+    """Cite at random: relevant passages more, and the last by the share ``decline`` less.
 
     Args:
         tables: context sets by name.
         context: name of the one that is shown.
         row: row of the query.
         rng: random numbers.
-        fall: share of the probability that is lost from the first position to the last.
+        decline: share of the probability that is lost from the first position to the last.
     """
     table = tables[context]
     size = table.sizes[row]
-    chances = [_CITES[p in table.relevant[row]] * (1 - fall * p / (size - 1)) for p in range(size)]
+    chances = [
+        _CITES[p in table.relevant[row]] * (1 - decline * p / (size - 1)) for p in range(size)
+    ]
     return _ANSWER, {p for p, chance in enumerate(chances) if rng.random() < chance}
 
 
 DEFLECTION_BLIND = _make_control(
     "deflection-blind", "deflection", "refuses with probability .4, whatever is shown",
-    partial(_refuse, chances=(0.4, 0.4, 0.4)),
+    partial(_refuse, probabilities=(0.4, 0.4, 0.4)),
 )  # fmt: skip
 DEFLECTION_AWARE = _make_control(
     "deflection-aware", "deflection",
     "refuses with .05 where everything relevant is shown, .3 where some is, .9 else",
-    partial(_refuse, chances=(0.05, 0.3, 0.9)),
+    partial(_refuse, probabilities=(0.05, 0.3, 0.9)),
 )  # fmt: skip
 FAITHFUL = _make_control(
     "faithful", "faithfulness",
@@ -149,10 +151,10 @@ POST_RATIONALISER = _make_control(
 POSITION_BLIND = _make_control(
     "position-blind", "position",
     "cites relevant passages with .7, others with .15, wherever they stand",
-    partial(_cite_by_position, fall=0.0),
+    partial(_cite_by_position, decline=0.0),
 )  # fmt: skip
 POSITION_FOLLOWER = _make_control(
     "position-follower", "position",
     "the same at the first place, a third of it at the last (biased on purpose)",
-    partial(_cite_by_position, fall=2 / 3),
+    partial(_cite_by_position, decline=2 / 3),
 )  # fmt: skip

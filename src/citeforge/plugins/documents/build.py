@@ -216,7 +216,7 @@ def _open_models(
     judge: JudgeSession | None,
     reader: Llm | None,
 ) -> Models:
-    """Load the LLMs, judge and embedder of a documents build.
+    """Load a build's LLMs, judge and embedder: those passed in, else those of the recipe.
 
     Args:
         recipe: names the models.
@@ -298,7 +298,7 @@ def _design_file_field(recipe: DocumentsRecipe) -> dict[str, dict[str, str]]:
 
 
 def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
-    """Choose one number of passages for all contexts of a set; None if each keeps its own.
+    """Choose the one size of a context set's contexts; None if its mixture allows no such size.
 
     With one size, a smaller context does not reveal that no passage answers. Empty slots are filled
     with the nearest passages first, as in contexts with an answer. Sizes differ if the mixture has
@@ -334,12 +334,12 @@ def _choose_rejects_file(recipe: DocumentsRecipe, run: RunOptions) -> Path:
     return rejects
 
 
-def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:
-    """Raise an error if no answerable question was accepted; list all in a file first.
+def _require_accepted(questions: Sequence[Question], rejects_file: Path, llm: Llm) -> None:
+    """Raise an error if no answerable question was accepted; write all to a file before that.
 
     Args:
         questions: all questions, with the checks that rejected them.
-        rejects: JSON Lines file to write if none was accepted.
+        rejects_file: JSON Lines file to write if none was accepted.
         llm: model that wrote them, for advice.
 
     Raises:
@@ -348,7 +348,7 @@ def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) ->
     if any(q.is_accepted and q.base != ABSENT for q in questions):
         return
     rows = (json.dumps(q.row(), ensure_ascii=False) for q in questions)
-    write_text(rejects, "".join(f"{row}\n" for row in rows))
+    write_text(rejects_file, "".join(f"{row}\n" for row in rows))
     taken = [f"{n} {check}" for check in CHECKS if (n := sum(q.check == check for q in questions))]
     n_absent = sum(q.is_accepted for q in questions)
     allowed = "a stronger --llm, more --tries or longer documents" + replayed_note(llm)
@@ -373,14 +373,14 @@ def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) ->
     if any(q.check == PERSON for q in questions):
         allowed = "the label keep, or edit, for more rows of the --decided-questions"
     raise InputError(
-        f"{found}; {rejects} lists all with the reasons", allowed=allowed, code="no-queries"
+        f"{found}; {rejects_file} lists all with the reasons", allowed=allowed, code="no-queries"
     )
 
 
 def _make_tables(
     questions: Sequence[Question], counts: dict[str, int]
 ) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Make the tables of accepted questions, their relevant passages and their gold answers.
+    """Make tables of accepted questions, relevant passages and gold; add a number to ``counts``.
 
     Args:
         questions: all questions of the build.

@@ -35,13 +35,13 @@ def _title_text(title: Any) -> str:
     return " ".join("".join(title.xpath(".//a:t/text() | .//c:v/text()")).split())
 
 
-def _plot_rows(plot: Any, chart_xml: Any, corner: str) -> Iterator[list[str]]:
-    """Yield a plot of a chart as table rows: series names, then values per category."""
+def _plot_rows(plot: Any, chart_xml: Any, corner_text: str) -> Iterator[list[str]]:
+    """Yield a chart's plot as table rows: ``corner_text`` and series names, then categories."""
     labels = _category_labels(plot, chart_xml)
     if not labels:
         return
     columns = [labels, *map(_series_values, plot.series)]
-    yield [corner, *(series.name for series in plot.series)]
+    yield [corner_text, *(series.name for series in plot.series)]
     for n in sorted(set[int]().union(*columns)):
         yield [column.get(n, "") for column in columns]
 

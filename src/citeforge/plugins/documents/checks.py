@@ -67,8 +67,8 @@ _POINTERS = re.compile(
 )
 
 
-def check_text(question: Question, longest_copy: int, design: Design | None = None) -> None:
-    """Reject a question by the first check of its wording that it fails.
+def check_text(question: Question, max_copied_words: int, design: Design | None = None) -> None:
+    """Reject a question for its wording, as by more than ``max_copied_words`` of its evidence.
 
     It keeps the rule of its form; its quotes have to be in the evidence; it copies no long run of
     words from there, gives no answer away, has an answer of the kind that is asked for, and refers
@@ -77,7 +77,7 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
 
     Args:
         question: the question.
-        longest_copy: most words in a row that may be those of the evidence.
+        max_copied_words: most words in a row that may be those of the evidence.
         design: language, length and terms that are wanted; None for no wishes.
     """
     if fault := find_form_fault(question):
@@ -88,8 +88,8 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
     runs = (_shared_run(question.text, e.text) for e in question.evidence)
     shared = max(runs, key=_count_words)
     facts = [] if question.is_polar else question.answers
-    wishes = question.spec.find_wishes(design or Design())
-    if (n_shared := _count_words(shared)) > longest_copy:
+    wishes = question.spec.merge_wishes(design or Design())
+    if (n_shared := _count_words(shared)) > max_copied_words:
         question.reject(COPY, f"takes {n_shared:g} words in a row: {' '.join(shared)!r}")
     elif leaks := [a for a in (*facts, *question.aliases) if _contains_answer(question.text, a)]:
         question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
@@ -111,7 +111,7 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
 
 
 def _statement_matches(question: Question) -> bool:
-    """Whether a question shares a word with its answer statement, or is very short."""
+    """Whether a question of three words or more shares one with its statement; else True."""
     words = set(AnswerText(question.text).main) - ARTICLES
     return len(words) < 3 or any(map(AnswerText(question.statement).has, words))
 
@@ -141,7 +141,7 @@ def _shared_run(question: str, passage: str) -> list[str]:
 
 
 def _count_words(words: Sequence[str]) -> float:
-    """Count words; a sign of a script without spaces is half a word, as most have two signs."""
+    """Count words; a character of a script without spaces counts as half a word."""
     signs = sum(separate_signs(word) != word for word in words)
     return len(words) - signs / 2
 
@@ -197,8 +197,8 @@ def _language_mismatch(question: Question, wanted: str | None) -> str | None:
     return f"is {found}; " + (f"wanted: {wanted}" if wanted else f"the passage is {right}")
 
 
-def _find_language(question: Question, right: str) -> str | None:
-    """Find the language of a question and its statement; None if that is not clear.
+def _find_language(question: Question, expected: str) -> str | None:
+    """Detect the language of question and statement: the expected one, another, or None.
 
     Writers that do not keep to the right language write in the passage's or in that of the
     instructions; whatever else a text surely is in is compared too.
@@ -207,8 +207,8 @@ def _find_language(question: Question, right: str) -> str | None:
     likely = [detect_language(question.evidence[0].text), _INSTRUCTIONS]
     for text in filter(None, (question.statement, question.text)):
         others = [name for name in (*likely, detect_language(text)) if name is not None]
-        found = choose_language(text, right, others)
-        if found not in (None, right):
+        found = choose_language(text, expected, others)
+        if found not in (None, expected):
             break
     return found
 
@@ -217,7 +217,7 @@ def is_language_clear(question: Question, design: Design) -> bool:
     """Whether it is clear that a question is in the right language; a user's own always is."""
     if question.spec.form.name == SEED:
         return True
-    wanted = question.spec.find_wishes(design).language
+    wanted = question.spec.merge_wishes(design).language
     right = wanted or detect_language(question.evidence[0].text)
     return right is not None and _find_language(question, right) == right
 
@@ -250,7 +250,7 @@ def _has_term(text: str, term: str, flags: int = 0) -> bool:
 
 
 def fits_passage(question: Question, passage: Evidence, reply: str) -> bool:
-    """Whether a question equally fits a passage of another document that answers it otherwise.
+    """Whether a question also fits a passage of another document, whose answer is ``reply``.
 
     The passage contains the reply, and every word of the question that the evidence has, except
     words that any text may have. A question without such words, or in another language than its

@@ -118,8 +118,8 @@ class PassagePool:
         return self._file_and_title[passage_id][0]
 
     @property
-    def names(self) -> list[str]:
-        """Ids of all passages, in the order of the corpus."""
+    def ids(self) -> list[str]:
+        """Ids of all passages of the corpus, in its order."""
         return list(self._file_and_title)
 
     def titles_by_file(self) -> dict[str, list[str]]:

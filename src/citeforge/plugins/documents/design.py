@@ -200,16 +200,16 @@ class FoundTopics(DesignPart):
             raise ValueError(f"has {len(self.shares)} shares of {self.number} topics")
         return self
 
-    def share(self, n: int, size: int) -> float:
-        """Get the share of questions about a topic, by its rank in size.
+    def share(self, rank: int, n_passages: int) -> float:
+        """Get the share of questions on a topic by its size: 0-based rank, and number of passages.
 
         Args:
-            n: number of topics that have more passages.
-            size: number of its passages.
+            rank: number of topics that have more passages.
+            n_passages: number of its passages.
         """
         if self.shares:
-            return self.shares[n]
-        return float(size) if self.by_size else 1.0
+            return self.shares[rank]
+        return float(n_passages) if self.by_size else 1.0
 
 
 INPUTS = ("writer", "checker", "judge", "embedder", "seeds")

@@ -35,8 +35,8 @@ class RepeatFinder:
         self._lsh: Any = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
         self._sketches: dict[str, tuple[Any, frozenset[str]]] = {}
 
-    def find(self, name: str, text: str) -> tuple[str, bool] | None:
-        """Find an earlier duplicate: (its id, whether exact); else index the text, return None.
+    def find(self, passage_id: str, text: str) -> tuple[str, bool] | None:
+        """Find an earlier duplicate of a passage: (its id, whether exact); if None, index the text.
 
         Returns:
             Id of the earlier passage, and whether the texts are equal but for case, white space and
@@ -44,7 +44,7 @@ class RepeatFinder:
         """
         form: str = normalise_passages(pa.array([text]))[0].as_py()
         digest = hashlib.blake2b(form.encode(), digest_size=16).digest()
-        if (first := self._exact.setdefault(digest, name)) != name:
+        if (first := self._exact.setdefault(digest, passage_id)) != passage_id:
             return first, True
         sketch = self._sketch(text)
         if sketch is None:
@@ -59,8 +59,8 @@ class RepeatFinder:
                 return other, False
             is_like_others = True
         self.n_other_numbers += is_like_others
-        self._lsh.insert(name, sketch)
-        self._sketches[name] = sketch, numbers
+        self._lsh.insert(passage_id, sketch)
+        self._sketches[passage_id] = sketch, numbers
         return None
 
     def _sketch(self, text: str) -> Any:

@@ -171,12 +171,12 @@ def _likely_pages(data: bytes) -> Iterator[str]:
     yield from sorted(scores, key=lambda page: (page == "cp874", -scores[page]))
 
 
-def _misdecoded_share(text: str, letters: str | None) -> float:
-    """Compute the share of non-ASCII characters that look misdecoded, as ``³`` in ``dzia³a``.
+def _misdecoded_share(text: str, expected_letters: str | None) -> float:
+    """Compute the share of a text's non-ASCII characters that look misdecoded (``dzia³a``).
 
     Args:
         text: text in a code page that may be the wrong one.
-        letters: letters of its language outside ASCII; None for any.
+        expected_letters: letters of its language outside ASCII; None for any.
     """
     n_odd = n_signs = 0.0
     for before, sign, after in zip(f" {text}", text, f"{text[1:]} ", strict=False):
@@ -187,7 +187,7 @@ def _misdecoded_share(text: str, letters: str | None) -> float:
         if (
             sign == "¤"
             or category == "Cc"
-            or (letters and sign.isalpha() and sign.lower() not in letters)
+            or (expected_letters and sign.isalpha() and sign.lower() not in expected_letters)
         ):
             n_odd += 1
         elif category in _SYMBOLS:

@@ -69,7 +69,7 @@ class Notes(list[str]):
     """
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
-        """Copy notes on a document file; start with no counts and no encoding."""
+        """Make a list of notes on a document file, still without counts and encoding."""
         super().__init__(notes)
         self.counts = Counter[str]()
         self.encoding: str | None = None
@@ -103,12 +103,12 @@ DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
 
 
 def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a text file in a detectable encoding as one page; form feeds become line ends."""
+    """Read a text file as one page; record a guessed encoding in ``notes``."""
     yield DocumentPage(None, _read_text(path, notes).replace("\f", "\n"))
 
 
 def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a Markdown file as one page, with headings and the title of its front matter."""
+    """Read a Markdown file as one page with headings; record a guessed encoding in ``notes``."""
     yield _markdown_page(_read_text(path, notes))
 
 
@@ -119,10 +119,10 @@ def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
 
 
 def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read the main text of an HTML file, without navigation, as one page of Markdown."""
+    """Read an HTML file's main text as one Markdown page; record its encoding in ``notes``."""
     import trafilatura
 
-    data = _read_text(path, notes, is_page=True)
+    data = _read_text(path, notes, is_web_page=True)
     extract = partial(
         trafilatura.extract, output_format="markdown", include_comments=False, favor_recall=True,
         prune_xpath=_HIDDEN,
@@ -146,7 +146,7 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a PDF file page by page, without running headers and footers.
+    """Read a PDF file by page, without running headers; record unreadable pages in ``notes``.
 
     Words hyphenated at the end of a line are joined; a sentence that runs over two pages is put on
     the first of them.
@@ -185,7 +185,7 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a JSON Lines file with one document (text, perhaps title) per line."""
+    """Read a JSON Lines file with a document per line; record unusable lines in ``notes``."""
     try:
         for number, line in raw_lines(path):
             if not line.strip():
@@ -210,19 +210,19 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def _read_text(path: Path, notes: Notes, is_page: bool = False) -> str:
-    """Read a text file in a guessed encoding; note one that is not UTF-8.
+def _read_text(path: Path, notes: Notes, is_web_page: bool = False) -> str:
+    """Read a text file in a guessed encoding; record one other than UTF-8 in ``notes``.
 
     Args:
         path: the file.
         notes: takes in the encoding.
-        is_page: whether the file is a web page, which may declare its encoding.
+        is_web_page: whether the file is a web page, which may declare its encoding.
 
     Raises:
         UnreadableError: it is not text in an encoding that fits its language.
     """
     data = path.read_bytes()
-    decoded = decode_text(data, declared_encoding(data) if is_page else None)
+    decoded = decode_text(data, declared_encoding(data) if is_web_page else None)
     if decoded is None:
         is_binary = b"\0" in data
         problem = BROKEN if is_binary else UNKNOWN_ENCODING
@@ -234,7 +234,7 @@ def _read_text(path: Path, notes: Notes, is_page: bool = False) -> str:
 
 
 def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator[DocumentPage]:
-    """Clean PDF pages: drop running headers and footers, join sentences over page breaks.
+    """Clean PDF pages: drop running headers, join sentences over pages; add to ``counts``.
 
     Args:
         pages: pages in order.
@@ -254,7 +254,7 @@ def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator
 
 
 def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -> list[str]:
-    """Remove running headers and footers from the texts of PDF pages; count removed lines.
+    """Remove running headers and footers from PDF pages' texts; add their number to ``counts``.
 
     A line at the edge of a page goes if pages near it have the same one, or one whose number is as
     far from the page's own number.

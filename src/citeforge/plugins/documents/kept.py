@@ -18,7 +18,7 @@ _CHANGED, _UNWANTED = "a passage of the evidence changed or is missing", "the de
 
 
 def has_same_contexts(recipe: DocumentsRecipe, old: Package) -> bool:
-    """Whether a recipe has all options of an earlier package that its contexts depend on.
+    """Whether a recipe's options on contexts equal those of an earlier package.
 
     If not, the package's questions may be kept, but not its contexts.
     """
@@ -27,9 +27,9 @@ def has_same_contexts(recipe: DocumentsRecipe, old: Package) -> bool:
 
 
 def read_kept_questions(
-    old: Package, passages: PassagePool, specs: Mapping[QuestionSpec, int], counts: dict[str, int]
+    old: Package, passages: PassagePool, wanted: Mapping[QuestionSpec, int], counts: dict[str, int]
 ) -> list[Question]:
-    """Read accepted questions of an earlier package whose evidence is also in the new corpus.
+    """Read an old package's accepted questions that still have evidence; count others by reason.
 
     Evidence is found by title and text: ids of passages change when a file gets another page.
     Other passages that answer, and rejections, are left to the checks. Seeds are found anew.
@@ -37,15 +37,15 @@ def read_kept_questions(
     Args:
         old: the earlier package.
         passages: passages of the new corpus.
-        specs: number of questions wanted, by form, user and topic.
+        wanted: number of questions wanted, by form, user and topic.
         counts: questions that are not kept are counted by reason.
     """
     rows = [row for row in old.written_questions().to_pylist() if row["accepted"]]
     rows = [row for row in rows if row["form"] != SEED]
     texts = old.texts(name for row in rows for name in row["evidence"])
     found = dict(_find_evidence(passages, set(texts.values())))
-    by_names = {_name_spec(spec): spec for spec in specs}
-    left, kept, gone = dict(specs), list[Question](), Counter[str]()
+    by_names = {_name_spec(spec): spec for spec in wanted}
+    left, kept, gone = dict(wanted), list[Question](), Counter[str]()
     for row in rows:
         spec = by_names.get((row["form"], row["user"], row["topic"]))
         evidence = [found.get(texts[name]) for name in row["evidence"]]

@@ -63,7 +63,7 @@ class PromptedLlm:
         draw_seed: int = 0,
         reader: Llm | None = None,
     ) -> None:
-        """Set the writing and reading LLMs; load prompt templates and worked examples.
+        """Set the LLMs to write and answer questions, and the seed to draw shown seed questions.
 
         Args:
             llm: model that is asked.
@@ -86,7 +86,7 @@ class PromptedLlm:
 
     def to_write(self, question: Question) -> Request:
         """Make the LLM request to write a question about passages, after worked examples."""
-        form, language = question.spec.form, question.spec.find_wishes(self.design).language
+        form, language = question.spec.form, question.spec.merge_wishes(self.design).language
         values: dict[str, object] = {
             "form": form.base, "wishes": [form.description] * bool(form.description),
             "is_first": True, "language": language, "seeds": [],
@@ -98,18 +98,18 @@ class PromptedLlm:
             values["is_first"] = False
         values |= {
             "passages": _as_rows(question.evidence),
-            "wishes": self._list_wishes(question.spec),
+            "wishes": self._list_instructions(question.spec),
             "seeds": sample_ids(
                 self.seeds, _SHOWN_SEEDS, self._draw_seed, f"seeds of {question.id}"
             ),
         }
         return self._request(QUESTION, values, _QUESTION_TOKENS, turns=turns)
 
-    def _list_wishes(self, spec: QuestionSpec) -> list[str]:
-        """List the instructions to the LLM for a question's form, asking user and wording."""
+    def _list_instructions(self, spec: QuestionSpec) -> list[str]:
+        """List instructions to the LLM for a question's specification: form, user and wording."""
         user = spec.user
         asks = f"Ask as this person would: {user.description}." if user is not None else ""
-        wishes = spec.find_wishes(self.design).sentences
+        wishes = spec.merge_wishes(self.design).sentences
         return [wish for wish in (spec.form.description, asks, *wishes) if wish]
 
     def to_find_evidence(self, question: Question, passage: Evidence) -> Request:
@@ -119,32 +119,32 @@ class PromptedLlm:
         return self._request(EVIDENCE, values, _QUESTION_TOKENS)
 
     def to_answer(
-        self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0
+        self, question: Question, passages: Sequence[Evidence] = (), attempt: int = 0
     ) -> Request:
-        """Make the LLM request to answer a question from passages, or without any.
+        """Make the LLM request to answer a question from passages or without any; retries vary.
 
         Args:
             question: the question.
             passages: passages shown; empty for none.
-            sample: number of the try, from 0.
+            attempt: number of the try, from 0.
         """
         several = question.base == LIST
         values = {
             "question": question.text, "several": several, "passages": _as_rows(passages),
-            "language": question.spec.find_wishes(self.design).language,
+            "language": question.spec.merge_wishes(self.design).language,
         }  # fmt: skip
-        return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
+        return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, attempt)
 
-    def to_name_topics(self, groups: Sequence[Sequence[Evidence]], sample: int = 0) -> Request:
-        """Make the LLM request to name topics, each shown by some of its passages.
+    def to_name_topics(self, groups: Sequence[Sequence[Evidence]], attempt: int = 0) -> Request:
+        """Make the LLM request to name topics, each shown by some of its passages; retries vary.
 
         Args:
             groups: passages of each topic, whose starts are shown.
-            sample: number of the try, from 0.
+            attempt: number of the try, from 0.
         """
         rows = [_as_rows(passages) for passages in groups]
         cut = [[{**row, "text": row["text"][:_SHOWN_CHARACTERS]} for row in some] for some in rows]
-        return self._request(TOPICS, {"groups": cut}, _NAMES_TOKENS, sample)
+        return self._request(TOPICS, {"groups": cut}, _NAMES_TOKENS, attempt)
 
     def _fill_template(self, task: str, values: Mapping[str, object]) -> str:
         """Fill in a task's prompt template; texts among the values are put in quotes."""
@@ -155,7 +155,7 @@ class PromptedLlm:
         task: str,
         values: Mapping[str, object],
         most_tokens: int,
-        sample: int = 0,
+        attempt: int = 0,
         turns: Sequence[tuple[str, str]] = (),
     ) -> Request:
         """Make an LLM request of a task: worked examples as chat turns, then the prompt.
@@ -164,15 +164,15 @@ class PromptedLlm:
             task: name of the template: to write a question, or to answer one.
             values: variables of the template.
             most_tokens: limit of the reply.
-            sample: number of the try; all but the first are sampled at a temperature.
+            attempt: number of the try; all but the first are sampled at a temperature.
             turns: (role, text) of worked examples.
         """
-        params: dict[str, object] = {"temperature": _WARM_TEMPERATURE if sample else 0.0}
+        params: dict[str, object] = {"temperature": _WARM_TEMPERATURE if attempt else 0.0}
         params |= {"max_tokens": most_tokens} | ({"stop": [_END]} if turns else {})
         messages = (*turns, ("user", self._fill_template(task, values)))
         # A reply without an end may contain an answer before the limit.
         usual = turns[-1][1] if turns else "?" * USUAL_CHARACTERS
-        return Request(messages, params, sample, task, values, needs_text=False, usual_reply=usual)
+        return Request(messages, params, attempt, task, values, needs_text=False, usual_reply=usual)
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
         """Send LLM requests of one task; return the replies in order.

@@ -69,20 +69,20 @@ def refusals(answers: Answers) -> Refusals:
     return Refusals(np.where(absent, refused, np.nan), np.where(absent, np.nan, refused), refused)
 
 
-def _precision(r: Refusals) -> Sample:
-    """Compute the precision of refusals: the share that is right to refuse."""
-    return ratio_sample(np.nan_to_num(np.stack([r.right, r.every], axis=-1)))
+def _precision(refusals: Refusals) -> Sample:
+    """Compute the precision of refusals: the share that are of unanswerable questions."""
+    return ratio_sample(np.nan_to_num(np.stack([refusals.right, refusals.every], axis=-1)))
 
 
-def _mean_of_asked(values: Floats) -> Sample:
-    """Average values over the questions that have one, a set which systems cannot change."""
+def _mean_per_question(values: Floats) -> Sample:
+    """Make the sample of a mean over questions, which are the same for all systems."""
     return replace(mean_sample(values), weights="fixed")
 
 
-def _f1(r: Refusals) -> Sample:
-    """Compute the F1 of refusals, against the questions without an answer."""
-    n_absent = (~np.isnan(r.right)).astype(np.float64)
-    above, below = 2 * np.nan_to_num(r.right), np.nan_to_num(r.every) + n_absent
+def _f1(refusals: Refusals) -> Sample:
+    """Compute the F1 of refusals as detector of unanswerable questions."""
+    n_absent = (~np.isnan(refusals.right)).astype(np.float64)
+    above, below = 2 * np.nan_to_num(refusals.right), np.nan_to_num(refusals.every) + n_absent
     return ratio_sample(np.stack([above, below], axis=-1))
 
 
@@ -90,9 +90,9 @@ MEASURES = (
     refusals.measure("Abstain.P", "questions without an answer among all that are refused",
         sample=_precision, formula="`Σ r / Σ (r + a)`"),
     refusals.measure("Abstain.R", "refused among questions without an answer",
-        sample=lambda r: _mean_of_asked(r.right), formula="`mean r`"),
+        sample=lambda r: _mean_per_question(r.right), formula="`mean r`"),
     refusals.measure("Abstain.F1", "harmonic mean of both", sample=_f1,
         formula="`2 Σ r / (Σ (r + a) + n)` with n questions without an answer"),
     refusals.measure("Abstain.Wrong", "refused among questions that have an answer",
-        sample=lambda r: _mean_of_asked(r.wrong), formula="`mean a`", higher_is_better=False),
+        sample=lambda r: _mean_per_question(r.wrong), formula="`mean a`", higher_is_better=False),
 )  # fmt: skip

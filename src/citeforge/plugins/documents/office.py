@@ -85,7 +85,7 @@ def _errors_as_unreadable(path: Path) -> Iterator[None]:
 
 
 def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a Word file as one page: paragraphs, tables, and headings by style.
+    """Read a Word file as one page with tables and headings; record omissions in ``notes``.
 
     A paragraph of the style Title is the document's title. Headers and footers of pages, deleted
     text, hidden text, text boxes, notes, equations and graphics are no part of it; all but the
@@ -191,7 +191,7 @@ def _join_cells(cells: Iterable[str]) -> str:
 
 
 def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a PowerPoint file: one page per slide, with tables, charts and speaker's notes.
+    """Read a PowerPoint file, one page per slide; record omissions in ``notes``.
 
     Diagrams, embedded files and charts without categories are no part of it, and are noted.
     """

@@ -91,19 +91,19 @@ def _topic(spec: QuestionSpec) -> str:
     return spec.topic or ""
 
 
-def diversity_stats(label: str, texts: Iterable[str], embedder: Embedder) -> Stats:
-    """Compute diversity figures of questions: openers, repeated runs, mean cosine of pairs.
+def diversity_stats(questions_name: str, texts: Iterable[str], embedder: Embedder) -> Stats:
+    """Compute diversity of question texts (openers, repeated runs, mean cosine), by count key.
 
     Args:
-        label: name of the questions, for the keys.
+        questions_name: name of the questions, for the keys.
         texts: the questions.
         embedder: makes their vectors.
     """
     rows = list(texts)
-    stats: Stats = {**variety_stats(label, rows)}
+    stats: Stats = {**variety_stats(questions_name, rows)}
     if len(rows) > 1:
         cosine = mean_pairwise_cosine(embedder.encode(rows, "query"))
-        stats[count_key("pairwise_cosine_mean", label)] = round(cosine, 3)
+        stats[count_key("pairwise_cosine_mean", questions_name)] = round(cosine, 3)
     return stats
 
 

@@ -135,12 +135,14 @@ def _title_text(value: object) -> str:
     return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
 
 
-def sections(breaks: tuple[Break, ...], end: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Yield (start, end, headings above it) of each section of a page's text.
+def sections(
+    breaks: tuple[Break, ...], text_length: int
+) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Yield (start, end, headings above it) of the sections between a text's breaks (headings…).
 
     Args:
         breaks: breaks in order.
-        end: length of the text.
+        text_length: length of the text.
     """
     above: list[Break] = []
     begin = 0
@@ -149,4 +151,4 @@ def sections(breaks: tuple[Break, ...], end: int) -> Iterator[tuple[int, int, tu
         if boundary.level:
             above = [*(heading for heading in above if heading.level < boundary.level), boundary]
         begin = boundary.end
-    yield begin, end, tuple(heading.title for heading in above)
+    yield begin, text_length, tuple(heading.title for heading in above)

@@ -154,22 +154,22 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         groups = [known[:SHOWN]] * design.found_topics.number
         naming = [prompted_llm.to_name_topics(groups, n) for n in range(NAME_TRIES)]
 
-    def plan_models(calls: Sequence[_PlannedCalls], naming: Sequence[Request]) -> _Parts:
-        """Plan the calls of writer, reader and judge, by role and name."""
+    def plan_models(calls: Sequence[_PlannedCalls], naming_requests: Sequence[Request]) -> _Parts:
+        """Plan the calls of writer, reader and judge, those to name topics included, by model."""
         requests, further, pairs = (
             [one for some in calls for one in getattr(some, name)]
             for name in ("requests", "further", "pairs")
         )
-        requests = [*naming[:1], *requests]
+        requests = [*naming_requests[:1], *requests]
         parts: _Parts = {}
         if recipe.checker is None:
             if isinstance(llm, OpenAiLlm):
-                parts[llm.who(CHAT)] = llm.plan(requests, [*naming[1:], *further], tries)
+                parts[llm.who(CHAT)] = llm.plan(requests, [*naming_requests[1:], *further], tries)
         else:
             written = [request for request in requests if request.task != ANSWER]
             answered = [request for request in requests if request.task == ANSWER]
             if isinstance(llm, OpenAiLlm):
-                parts[f"{llm.who(CHAT)}, writer"] = llm.plan(written, naming[1:], tries)
+                parts[f"{llm.who(CHAT)}, writer"] = llm.plan(written, naming_requests[1:], tries)
             if isinstance(reader, OpenAiLlm):
                 parts[f"{reader.who(CHAT)}, reader"] = reader.plan(answered, further, tries)
         if judge is not None:
@@ -199,7 +199,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
 
 
 def _open_llm(name: str, run: RunOptions, store: Path | None, option: str) -> Llm:
-    """Make an LLM for planning; a served one knows its stored replies."""
+    """Make an LLM (named by ``option``) for planning; a served one finds its stored replies."""
     if is_served(name):
         return llm_for_dry_run(name, run, store, option=option)
     return make_llm(name, option=option, options=run)
@@ -223,14 +223,15 @@ def _read_edited_specs(recipe: DocumentsRecipe, design: Design) -> list[Question
 
 
 def _plan_question(
-    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, has_judge: bool, n_near: int, number: int,
+    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, has_judge: bool, n_nearest: int,
+        question_number: int,
     spec: QuestionSpec, passage: Evidence,
 ) -> _PlannedCalls:  # fmt: skip
-    """Plan the model calls to write and check one question, with made-up texts.
+    """Plan the model calls to write one question and check it against its nearest passages.
 
     Args:
-        n_near: number of nearest passages that are searched.
-        number: number of the question, which makes its texts differ from those of others.
+        n_nearest: number of nearest passages that are searched.
+        question_number: number of the question, which makes its texts differ from those of others.
         spec: form of the question, and its user.
         passage: its evidence.
 
@@ -238,12 +239,12 @@ def _plan_question(
         Requests to the LLM, further ones that judge verdicts may cause, and pairs for the judge.
     """
 
-    def stand_in(start: str) -> str:
-        """Make up a text of usual length that is unique to this question."""
-        return f"{start} {number}".ljust(USUAL_CHARACTERS, "?")
+    def stand_in(prefix: str) -> str:
+        """Make up a text of usual length with a prefix, different for every question."""
+        return f"{prefix} {question_number}".ljust(USUAL_CHARACTERS, "?")
 
-    shown = min(recipe.asking.shown, n_near)
-    question = Question(f"q{number + 1}", spec, (passage,), text=stand_in("question"))
+    shown = min(recipe.asking.shown, n_nearest)
+    question = Question(f"q{question_number + 1}", spec, (passage,), text=stand_in("question"))
     several = [[passage] * shown] if shown else []
     if question.base == ABSENT:
         answering = [prompted_llm.to_answer(question, p, n) for n in range(2) for p in several]
@@ -251,9 +252,9 @@ def _plan_question(
         pairs = [denied] if spec.form.check == "premise" else []
         return _PlannedCalls([prompted_llm.to_write(question), *answering], [], pairs)
     # With a judge the reader reads the nearest passages, and further ones that are entailed.
-    n_read = min(shown, n_near) if has_judge else n_near
+    n_read = min(shown, n_nearest) if has_judge else n_nearest
     n_halves = 2 if question.base == PAIR else 0
-    one = [prompted_llm.to_answer(question, [passage], n) for n in range(1 + n_halves + n_near)]
+    one = [prompted_llm.to_answer(question, [passage], n) for n in range(1 + n_halves + n_nearest)]
     requests = [
         prompted_llm.to_write(question),
         *one[: 1 + n_halves + n_read],
@@ -266,58 +267,66 @@ def _plan_question(
     pairs = [Pair(evidence, stand_in("statement"))]
     pairs += [
         Pair(f"{premise} {n}", stand_in(f"statement {k}"))
-        for n in range(n_near)
+        for n in range(n_nearest)
         for k in range(1 + quotes)
     ]
     return _PlannedCalls(requests, one[1 + n_halves + n_read :], pairs)
 
 
 def _plan_seed(
-    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int, passage: Evidence
+    prompted_llm: PromptedLlm,
+    recipe: DocumentsRecipe,
+    n_nearest: int,
+    seed_number: int,
+    passage: Evidence,
 ) -> _PlannedCalls:
     """Plan the model calls about a user's seed question: find its evidence, then check it.
 
     Args:
-        n_near: number of nearest passages that are searched.
-        number: number of the seed.
+        n_nearest: number of nearest passages that are searched.
+        seed_number: number of the seed.
         passage: stands in for the nearest passages.
     """
     spec = QuestionSpec(built_in_forms()[SINGLE])
-    checks = _plan_check(prompted_llm, recipe, n_near, -1 - number, spec, passage)
-    question = Question(f"seed{number}", spec, (), text=f"seed {number}".ljust(USUAL_CHARACTERS))
+    checks = _plan_check(prompted_llm, recipe, n_nearest, -1 - seed_number, spec, passage)
+    question = Question(
+        f"seed{seed_number}", spec, (), text=f"seed {seed_number}".ljust(USUAL_CHARACTERS)
+    )
     rows = [replace(passage, title=f"{passage.title} {n}") for n in range(recipe.asking.shown)]
     finding = [prompted_llm.to_find_evidence(question, row) for row in rows]
     return replace(checks, requests=[*finding, *checks.requests])
 
 
 def _plan_check(
-    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int,
+    prompted_llm: PromptedLlm, recipe: DocumentsRecipe, n_nearest: int, question_number: int,
     spec: QuestionSpec, passage: Evidence,
 ) -> _PlannedCalls:  # fmt: skip
     """Plan the model calls to check one question that the LLM does not write.
 
     Args:
-        n_near: number of nearest passages that are searched.
-        number: number of the question.
+        n_nearest: number of nearest passages that are searched.
+        question_number: number of the question.
         spec: its form.
         passage: its evidence.
     """
     has_judge = recipe.judging.judge is not None
-    planned = _plan_question(prompted_llm, recipe, has_judge, n_near, number, spec, passage)
+    planned = _plan_question(
+        prompted_llm, recipe, has_judge, n_nearest, question_number, spec, passage
+    )
     return replace(planned, requests=planned.requests[1:])
 
 
 def _plan_embedding(
-    recipe: DocumentsRecipe, run: RunOptions, corpus: Sequence[Path], partners: Sequence[str],
+    recipe: DocumentsRecipe, run: RunOptions, corpus: Sequence[Path], pair_texts: Sequence[str],
     n_questions: int, n_edited: int, seeds: Sequence[str],
 ) -> dict[str, RunPlan]:  # fmt: skip
-    """Plan the embedding calls of a build, by model; empty if vectors are computed locally.
+    """Plan a build's embedding calls, by model; empty if vectors are computed locally.
 
     Each round searches the other passages of its pairs, and those near its questions. A round may
     be of one question, so that each further try is a call of its own.
 
     Args:
-        partners: passages of pairs, for which another one is searched.
+        pair_texts: passages of pairs, for which another one is searched.
         n_questions: number of questions of the first round.
         n_edited: number of questions that a person edited.
         seeds: questions of users.
@@ -336,7 +345,7 @@ def _plan_embedding(
     batches = iter_batches(corpus, ["title", "text"], _SHARD)
     passages = ([premise_of(*row) for row in rows_of(batch)] for batch in batches)
     # Evidence of seeds is searched, then the passages near them; negatives are mined for all.
-    encoded: list[Sequence[str]] = [partners, questions, kept, kept, edited, accepted]
+    encoded: list[Sequence[str]] = [pair_texts, questions, kept, kept, edited, accepted]
     # For cosines; a store has the replies already.
     encoded += [accepted] if run.store is None else []
     encoded += [seeds] if run.store is None or not kept else []
@@ -344,7 +353,9 @@ def _plan_embedding(
         _rehearse_embedding(recipe, run, passages, "passage"),
         *(_rehearse_embedding(recipe, run, [texts], "query") for texts in encoded if texts),
     ])  # fmt: skip
-    again = _rehearse_embedding(recipe, run, [[text] for text in (*partners, *questions)], "query")
+    again = _rehearse_embedding(
+        recipe, run, [[text] for text in (*pair_texts, *questions)], "query"
+    )
     further = again.most.times(recipe.asking.tries - 1)
     return {f"embedding {recipe.embedder_name}": replace(plan, most=plan.most + further)}
 

@@ -66,7 +66,7 @@ def starts_with_one(reply: str, words: Collection[str]) -> bool:
 
 
 def _starts(text: str, word: str) -> bool:
-    """Whether a text starts with a word of a script without spaces, but not "whether"."""
+    """Whether a text in a script without spaces starts with a word that no negation follows."""
     return text.startswith(word) and not text[len(word) :].startswith(("否", "不"))
 
 

@@ -65,7 +65,7 @@ class ProposedDesign:
     wishes_left: tuple[str, ...]
 
     def summary(self) -> str:
-        """Describe the proposed design in one line: file, LLM, wishes left, next command."""
+        """Describe a proposed design in one line: file, LLM, number of unmet wishes, next step."""
         n_left = len(self.wishes_left)
         left = f"; wishes that no key can express, as its comments: {n_left}" if n_left else ""
         return (
@@ -85,7 +85,7 @@ class DesignWriter:
     """
 
     def __init__(self, llm: Llm, brief: str, listing: str, fixed: Sequence[str] = ()) -> None:
-        """Set the LLM, brief, list of documents and fixed keys; load the prompt template."""
+        """Set the LLM, brief, list of documents, and keys already decided; load the template."""
         self.llm, self.brief, self.listing, self.fixed = llm, brief, listing, fixed
         self._template = WriterPrompt(_DESIGN, _FOLDER)
 
@@ -106,11 +106,11 @@ class DesignWriter:
         params = {"temperature": 0.0, "max_tokens": _REPLY_TOKENS}
         return self._template.request(values, params, attempt)
 
-    def propose(self, check: Callable[[Proposal], object]) -> Proposal:
-        """Ask the LLM for a design, up to three times until one is valid.
+    def propose(self, check_proposal: Callable[[Proposal], object]) -> Proposal:
+        """Ask the LLM for a design, up to three times until a check raises no error.
 
         Args:
-            check: raises an InputError for a proposal that does not fit the documents.
+            check_proposal: raises an InputError for a proposal that does not fit the documents.
 
         Raises:
             InputError: no reply, or none that is a design.
@@ -126,7 +126,7 @@ class DesignWriter:
             reply = _find_yaml(without_tags(result.text))
             try:
                 proposal = read_proposal(reply, self.fixed)
-                check(proposal)
+                check_proposal(proposal)
                 return proposal
             except InputError as error:
                 fault = str(error)
@@ -156,12 +156,12 @@ def _find_yaml(reply: str) -> str:
     return str(blocks[-1]) if blocks else reply
 
 
-def read_proposal(text: str, fixed_keys: Sequence[str] = ()) -> Proposal:
-    """Parse a design of questions that an LLM proposed; refuse one with fixed keys.
+def read_proposal(text: str, forbidden_keys: Sequence[str] = ()) -> Proposal:
+    """Parse an LLM's proposed design of questions; raise an error if it has forbidden keys.
 
     Args:
         text: YAML.
-        fixed_keys: keys that it may not have.
+        forbidden_keys: keys that it may not have.
 
     Raises:
         InputError: it is no YAML or no design; names line and field.
@@ -173,13 +173,13 @@ def read_proposal(text: str, fixed_keys: Sequence[str] = ()) -> Proposal:
             proposal = validated(Proposal, read_yaml(path), path)
         except InputError as error:
             raise error.at("the proposal", error.line) from error
-    barred = [name for name in (*_OF_PEOPLE, *fixed_keys) if name in proposal.model_fields_set]
+    barred = [name for name in (*_OF_PEOPLE, *forbidden_keys) if name in proposal.model_fields_set]
     if barred:
         raise InputError(
             "is not to be proposed", path="the proposal", field=barred[0],
             allowed="a design without it", code="unknown-field",
         )  # fmt: skip
-    if not fixed_keys and not proposal.model_fields_set - {"wishes_left"}:
+    if not forbidden_keys and not proposal.model_fields_set - {"wishes_left"}:
         raise InputError(
             "has no keys", path="the proposal", allowed="users or questions", code="missing-field"
         )

@@ -17,8 +17,8 @@ class QuestionSpec:
     user: DesignedUser | None = None
     topic: str | None = None
 
-    def find_wishes(self, design: Design) -> Wishes:
-        """Join what a design wants of such questions: for all, for this user group and this form.
+    def merge_wishes(self, design: Design) -> Wishes:
+        """Merge a design's wishes on wording (language, length, …) for its form, user and all.
 
         Questions that users have already are as they are.
         """
@@ -102,15 +102,15 @@ def draw_specs(
 
 
 def draw_passages(
-    specs: Iterable[QuestionSpec], orders: Mapping[str | None, Iterator[str]]
+    specs: Iterable[QuestionSpec], ids_by_topic: Mapping[str | None, Iterator[str]]
 ) -> list[tuple[QuestionSpec, str]]:
-    """Draw a passage of the right topic for each question specification, while any are left.
+    """Draw a passage of its topic for each question specification, while the topic has any.
 
     Args:
         specs: specifications, each as often as it needs a passage.
-        orders: topic to the ids of its passages, from which those drawn are taken.
+        ids_by_topic: topic to the ids of its passages, from which those drawn are taken.
     """
-    drawn = ((spec, next(orders[spec.topic], None)) for spec in specs)
+    drawn = ((spec, next(ids_by_topic[spec.topic], None)) for spec in specs)
     return [(spec, name) for spec, name in drawn if name is not None]
 
 

@@ -178,16 +178,16 @@ def find_count_fault(question: Question) -> str | None:
     return f"has {n} answers where one is asked for" if n != 1 else None
 
 
-def is_answered(question: Question, reply: str, share: float = 1.0) -> bool:
-    """Whether an LLM's reply contains the right answers to a question.
+def is_answered(question: Question, reply: str, min_share: float = 1.0) -> bool:
+    """Whether an LLM's reply contains a share of a question's right answers.
 
     Args:
         question: the question.
         reply: reply of a reader.
-        share: share of the answers that the reply must give.
+        min_share: share of the answers that the reply must give.
     """
     if not question.is_polar:
-        return gives_answers(reply, question.answers, share) or any(
+        return gives_answers(reply, question.answers, min_share) or any(
             gives_answers(reply, [alias]) for alias in question.aliases
         )
     if is_not_answered(reply):
@@ -206,13 +206,13 @@ def contains_answer(text: str, answer: str) -> bool:
     return AnswerText(text).contains(answer)
 
 
-def gives_answers(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
-    """Whether a reply has a share of the right answers, word for word or (a single one) nearly.
+def gives_answers(reply: str, answers: Sequence[str], min_share: float = 1.0) -> bool:
+    """Whether a reply has at least a share of the answers, exactly or (a single one) nearly.
 
     Args:
         reply: an LLM's reply.
         answers: the right answers.
-        share: share of the answers that the reply must give.
+        min_share: share of the answers that the reply must give.
     """
     if is_not_answered(reply):
         return False
@@ -220,7 +220,7 @@ def gives_answers(reply: str, answers: Sequence[str], share: float = 1.0) -> boo
         contains_answer(reply, a) or (len(answers) == 1 and _word_f1(reply, a) >= _LEAST_WORD_F1)
         for a in answers
     )
-    return n_right >= max(1, share * len(answers))
+    return n_right >= max(1, min_share * len(answers))
 
 
 def _word_f1(reply: str, answer: str) -> float:
@@ -236,7 +236,7 @@ def accepted_texts(questions: Iterable[Question]) -> dict[str, str]:
 
 
 def apply_labels(
-    questions: Iterable[Question], files: Sequence[Path], texts: Mapping[str, str]
+    questions: Iterable[Question], files: Sequence[Path], texts_by_id: Mapping[str, str]
 ) -> dict[str, int]:
     """Apply people's relevance labels to questions' passages; return counts by label.
 
@@ -246,7 +246,8 @@ def apply_labels(
     Args:
         questions: questions of the build, whose relevant and unsure passages are changed.
         files: files that ``labels import`` wrote.
-        texts: text of each accepted question by its id, before people dropped and edited some.
+        texts_by_id: text of each accepted question by its id, before people dropped and edited
+            some.
 
     Returns:
         Number of labels applied, by label.
@@ -254,16 +255,16 @@ def apply_labels(
     Raises:
         InputError: labels of another build, or unknown labels.
     """
-    by_id = {q.id: q for q in questions if q.id in texts}
+    by_id = {q.id: q for q in questions if q.id in texts_by_id}
     counts = Counter[str]()
     for label in read_relevance_labels(files):
         row = label.row
         question = by_id.get(row.query_id)
-        if question is None or row.question not in (None, texts[question.id], question.text):
+        if question is None or row.question not in (None, texts_by_id[question.id], question.text):
             raise label.unknown_query()
         if row.label is None:
             continue
-        labelled = row.question or texts[question.id]
+        labelled = row.question or texts_by_id[question.id]
         if not question.is_accepted or labelled != question.text:
             counts["labels_of_dropped_or_edited_questions"] += 1
             continue

@@ -44,7 +44,7 @@ DESIGN_FILE = "design.yaml"
 
 
 def _dump_wishes(part: Wishes) -> dict[str, Any]:
-    """Convert a design part's wishes on wording to fields for YAML."""
+    """Convert a form's or user's wishes on wording (language, length, …) to fields for YAML."""
     return part.own_wishes.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -302,7 +302,7 @@ class DocumentsRecipe(Licensed):
     def design_error(
         self, message: str, json_path: tuple[str | int, ...], allowed: str
     ) -> InputError:
-        """Make the error for a field of the design; it names file and line if the design is a file.
+        """Make the error for a design's field: message, what is allowed, file and line if any.
 
         Args:
             message: what is wrong.

@@ -79,17 +79,17 @@ class QuestionMaker:
     search: DenseCorpus
     topics: Topics
 
-    def make(self, kept: Sequence[Question] = ()) -> list[Question]:
-        """Write and check questions in rounds; return all, including rejected ones.
+    def make(self, kept_questions: Sequence[Question] = ()) -> list[Question]:
+        """Write and check questions in rounds; return earlier ones and all new, rejected ones too.
 
         Each round writes the number still wanted, until there are enough or no more tries.
 
         Args:
-            kept: checked questions of an earlier package, which come first; none is written about
-                their evidence.
+            kept_questions: checked questions of an earlier package, which come first; none is
+                written about their evidence.
         """
-        made = list(kept)
-        taken = {passage.id for question in kept for passage in question.evidence}
+        made = list(kept_questions)
+        taken = {passage.id for question in kept_questions for passage in question.evidence}
         orders = self.topics.split(name for name in self.passages.order if name not in taken)
         written: dict[str, int] = dict.fromkeys(wanted_by_form(self.specs), 0)
         while fresh := self._draw_questions(made, written, orders):
@@ -101,30 +101,31 @@ class QuestionMaker:
             made += fresh
         return made
 
-    def check(self, questions: Sequence[Question], others: Iterable[Question]) -> None:
-        """Check questions by all checks; the first one that a question fails rejects it.
+    def check(self, questions: Sequence[Question], other_questions: Iterable[Question]) -> None:
+        """Check questions by all checks, also for repeating others; reject at the first failure.
 
         Args:
             questions: questions with texts; those that are rejected already are skipped.
-            others: other questions, which they must not repeat.
+            other_questions: other questions, which they must not repeat.
         """
         for question in _accepted(questions):
             check_text(question, self.recipe.asking.longest_copy, self.prompted_llm.design)
-        reject_repeats(_accepted(questions), _accepted(others))
+        reject_repeats(_accepted(questions), _accepted(other_questions))
         self._check_questions(questions)
 
     def _draw_questions(
         self,
         earlier: Sequence[Question],
         n_written: dict[str, int],
-        orders: Mapping[str | None, Iterator[str]],
+        ids_by_topic: Mapping[str | None, Iterator[str]],
     ) -> list[Question]:
-        """Draw evidence for the next round; return its questions, still without texts.
+        """Draw passages by topic as evidence for the next round; return questions without texts.
 
         Args:
             earlier: questions of earlier rounds.
             n_written: number of questions written so far, by form; those drawn are added.
-            orders: topic to the ids of its passages, in the order in which questions are written.
+            ids_by_topic: topic to the ids of its passages, in the order in which questions are
+                written.
         """
         numbers: dict[QuestionSpec, int] = {}
         planned = dict(n_written)
@@ -135,7 +136,7 @@ class QuestionMaker:
             tries_left = self.recipe.asking.tries * wanted_of_form[form] - planned[form]
             numbers[spec] = max(0, min(wanted - accepted, tries_left))
             planned[form] += numbers[spec]
-        drawn = draw_passages(spread_specs(numbers), orders)
+        drawn = draw_passages(spread_specs(numbers), ids_by_topic)
         for spec, _ in drawn:  # a topic without passages takes no tries of others
             n_written[spec.form.name] += 1
         texts = self.passages.texts([name for _, name in drawn])
@@ -228,21 +229,21 @@ class QuestionMaker:
 
     def _ask_reader(
         self,
-        check: str,
+        check_name: str,
         questions: Iterable[Question],
         passages_of: Callable[[Question], Iterable[Sequence[Evidence]]],
         is_wrong: Callable[[str, Question], bool],
-        words: str,
+        reason: str,
     ) -> None:
-        """Have an LLM answer questions; reject each one with a reply that failed or ``is_wrong``.
+        """Have an LLM answer questions; reject those with a reply that failed or is wrong.
 
         Args:
-            check: name of the check.
+            check_name: name of the check.
             questions: questions; those that a check has rejected are skipped.
             passages_of: question to the passages shown in each try; of several tries without
                 passages, all but the first are sampled at a temperature.
             is_wrong: whether a reply rejects its question.
-            words: start of the reason; ``{}`` is the id of the first passage shown.
+            reason: start of the reason; ``{}`` is the id of the first passage shown.
         """
         work = [(q, list(passages_of(q))) for q in _accepted(questions)]
         replies = iter(self.prompted_llm.ask([
@@ -253,8 +254,8 @@ class QuestionMaker:
         for question, tries in work:
             for passages, reply in [(passages, next(replies)) for passages in tries]:
                 if reply.failure or is_wrong(reply.text, question):
-                    start = words.format(passages[0].id) if passages else words
-                    question.reject(check, f"{start} {_quote_reply(reply)}")
+                    start = reason.format(passages[0].id) if passages else reason
+                    question.reject(check_name, f"{start} {_quote_reply(reply)}")
                     break
 
     def _check_entailment(self, questions: Sequence[Question]) -> None:
@@ -272,12 +273,12 @@ class QuestionMaker:
                 question.reject(FORM, f"the evidence says what is to be wrong: {premise!r}")
 
     def _judge_evidence(
-        self, check: str, texts: Sequence[tuple[Question, str]]
+        self, check_name: str, texts: Sequence[tuple[Question, str]]
     ) -> Iterator[tuple[Question, str, bool]]:
-        """Yield (question, text, whether its evidence entails the text); none without a judge.
+        """Yield (question, text, whether its evidence entails it); reject where the judge failed.
 
         Args:
-            check: check that rejects the questions on which the judge fails.
+            check_name: check that rejects the questions on which the judge fails.
             texts: questions, each with the text that its evidence may entail.
         """
         if self.judge is None:
@@ -287,7 +288,7 @@ class QuestionMaker:
         for (question, text), pair in zip(texts, pairs, strict=True):
             verdict = verdicts[pair]
             if isinstance(verdict, JudgeFailure):
-                question.reject(check, f"the judge failed ({verdict.message})")
+                question.reject(check_name, f"the judge failed ({verdict.message})")
             else:
                 yield question, text, verdict.entailed
 
@@ -323,7 +324,7 @@ class QuestionMaker:
             question: a question.
             nearest_ids: ids of the nearest passages, in order.
         """
-        wanted = question.spec.find_wishes(self.prompted_llm.design).difficulty
+        wanted = question.spec.merge_wishes(self.prompted_llm.design).difficulty
         if wanted is None or question.base == ABSENT:
             return
         ids = [e.id for e in question.evidence]

@@ -77,14 +77,14 @@ def make_prompted_llm(recipe: DocumentsRecipe, llm: Llm, reader: Llm | None = No
     return PromptedLlm(llm, recipe.load_design(), texts, recipe.seed, reader)
 
 
-def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Question]:
+def find_seed_evidence(question_maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Question]:
     """Make a question of each user's seed, with the passage that answers it, or rejected.
 
     Of the nearest passages, the first counts from which the LLM answers (if the answers are known:
     one of them; all others are then its aliases). Seeds without such a passage are rejected.
 
     Args:
-        maker: searches and asks.
+        question_maker: searches and asks.
         seeds: questions of users.
 
     Returns:
@@ -93,13 +93,15 @@ def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Ques
     questions = [
         Question(f"{SEED}{n}", _SPEC, (), seed.question) for n, seed in enumerate(seeds, 1)
     ]
-    near = maker.find_nearest({q.id: q.text for q in questions}, maker.recipe.asking.shown)
+    near = question_maker.find_nearest(
+        {q.id: q.text for q in questions}, question_maker.recipe.asking.shown
+    )
     pairs = [(q, passage) for q in questions for passage in near[q.id]]
     replies: Iterator[str] = iter(
         [
             reply.text
-            for reply in maker.prompted_llm.ask(
-                [maker.prompted_llm.to_find_evidence(*pair) for pair in pairs]
+            for reply in question_maker.prompted_llm.ask(
+                [question_maker.prompted_llm.to_find_evidence(*pair) for pair in pairs]
             )
         ]
     )

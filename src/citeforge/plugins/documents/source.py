@@ -197,8 +197,8 @@ class DocumentFolder(PassagesAlone):
                 code="empty-text",
             )
 
-    def _passage_rows(self, finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:
-        """Yield (id, title, text, metadata) of each new passage; record repeated ones."""
+    def _passage_rows(self, repeat_finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:
+        """Yield (id, title, text, metadata) of each passage that the finder sees first."""
         segmenter = SentenceSegmenter()
         for (path, _), document in zip(self._files, self.documents, strict=True):
             for page in _read_pages(path, document):
@@ -206,7 +206,7 @@ class DocumentFolder(PassagesAlone):
                     text = page.text[start:end]
                     name = f"{document.name}#{document.passages + 1}"
                     where = {"file": document.name, "page": page.number, "start": start, "end": end}
-                    if (repeat := finder.find(name, text)) is not None:
+                    if (repeat := repeat_finder.find(name, text)) is not None:
                         earlier, is_exact = repeat
                         self.repeats.append({**where, "corpus-id": earlier, "exact": is_exact})
                         continue
@@ -242,13 +242,13 @@ class DocumentFolder(PassagesAlone):
             names.setdefault(flaw, []).append(name)
         return {count_key(*flaw, found[0]): len(found) for flaw, found in names.items()}
 
-    def _count_repeats(self, finder: RepeatFinder) -> dict[str, int]:
+    def _count_repeats(self, repeat_finder: RepeatFinder) -> dict[str, int]:
         """Count the passages that repeat an earlier one, by kind of repetition."""
         exact = sum(bool(row["exact"]) for row in self.repeats)
         return {
             "passages_repeated": exact,
             "passages_nearly_repeated": len(self.repeats) - exact,
-            "passages_nearly_repeated_with_other_numbers": finder.n_other_numbers,
+            "passages_nearly_repeated_with_other_numbers": repeat_finder.n_other_numbers,
         }
 
 

@@ -64,7 +64,7 @@ def find_topics(
         )  # fmt: skip
     if prompted_llm.design.found_topics is None:
         return read_topics(recipe, prompted_llm.design.topics, passages)
-    names, rows = passages.names, {name: n for n, name in enumerate(passages.names)}
+    names, rows = passages.ids, {name: n for n, name in enumerate(passages.ids)}
     clusters = find_clusters(
         model, [rows[name] for name in passages.order],
         prompted_llm.design.found_topics.number, recipe.seed,
@@ -121,11 +121,11 @@ def read_topics(
     return Topics({topic.name: topic.share for topic in topics}, of_passage)
 
 
-def _read_values(by: str, passage_id: str, title: str, metadata_json: str | None) -> list[str]:
-    """Get a passage's folders, headings or values, in lower case, to match a topic's pattern.
+def _read_values(field: str, passage_id: str, title: str, metadata_json: str | None) -> list[str]:
+    """Get a passage's folders, headings or values of a metadata field, in lower case.
 
     Args:
-        by: folder, heading, or a field of the metadata.
+        field: folder, heading, or a field of the metadata.
         passage_id: id of a passage.
         title: its title.
         metadata_json: its metadata, as JSON.
@@ -133,15 +133,15 @@ def _read_values(by: str, passage_id: str, title: str, metadata_json: str | None
     Returns:
         The folders above its file, the headings above it, or the values of the field.
     """
-    if by == FOLDER:
+    if field == FOLDER:
         return [
             str(f).casefold()
             for f in PurePosixPath(passage_file(passage_id, metadata_json)).parents
         ]
-    if by == HEADING:
+    if field == HEADING:
         return [part.casefold() for part in title.split(" > ") if part]
     metadata: Any = json.loads(metadata_json) if metadata_json else None
-    value = metadata.get(by) if isinstance(metadata, dict) else None
+    value = metadata.get(field) if isinstance(metadata, dict) else None
     values = value if isinstance(value, list) else [value]
     return [str(one).casefold() for one in values if isinstance(one, str | int | float)]
 
@@ -168,16 +168,16 @@ def _empty_topic(
 
 
 def find_clusters(
-    model: CorpusModel, rows: Sequence[int], number: int, seed: int
+    model: CorpusModel, passage_rows: Sequence[int], number: int, seed: int
 ) -> list[list[int]]:
-    """Cluster passages by k-means; return the row numbers of each cluster, largest first.
+    """Cluster passages, by rows in the corpus, by k-means: rows of each cluster, largest first.
 
     Members do not depend on the processor: clusters are computed from exact vectors of some
     passages, and so are members of two clusters that other vectors put at about one distance.
 
     Args:
         model: vectors of all passages.
-        rows: rows to cluster.
+        passage_rows: rows to cluster.
         number: number of clusters; there may be fewer if vectors are equal.
         seed: seed of the draws.
 
@@ -187,7 +187,7 @@ def find_clusters(
     """
     from scipy.cluster.vq import kmeans2, vq
 
-    ordered = np.sort(np.asarray(rows, np.int64))
+    ordered = np.sort(np.asarray(passage_rows, np.int64))
     drawn = sample_ids(ordered.tolist(), _MOST_FITTED, seed, "passages of clusters")
     fitted = np.sort(np.asarray(drawn, np.int64))
     vectors = model.exact_vectors("clusters", fitted)
@@ -208,20 +208,20 @@ def find_clusters(
 
 
 def _assign_to_centres(
-    model: CorpusModel, rows: Rows, centres: npt.NDArray[np.float64]
+    model: CorpusModel, passage_rows: Rows, centres: npt.NDArray[np.float64]
 ) -> list[int]:
-    """Assign passages to the nearest cluster centre; exact vectors decide close cases."""
+    """Assign passages (rows in the corpus) to the nearest cluster centres: index of each."""
     labels, is_open = list[int](), list[bool]()
-    for begin in range(0, len(rows), _AT_ONCE):
+    for begin in range(0, len(passage_rows), _AT_ONCE):
         distances = _squared_distances(
-            gather(model.passages, rows[begin : begin + _AT_ONCE]), centres
+            gather(model.passages, passage_rows[begin : begin + _AT_ONCE]), centres
         )
         labels += distances.argmin(axis=1).tolist()
         near = np.sort(distances, axis=1)[:, :2]
         is_open += (near[:, -1] - near[:, 0] < _OPEN).tolist() if len(centres) > 1 else []
     open_places = np.flatnonzero(is_open)
     if len(open_places):
-        exact = model.exact_vectors("clusters-open", rows[open_places])
+        exact = model.exact_vectors("clusters-open", passage_rows[open_places])
         found = _squared_distances(exact, centres).round(_DECIMALS).argmin(axis=1)
         for place, label in zip(open_places.tolist(), found.tolist(), strict=True):
             labels[place] = label

@@ -84,11 +84,11 @@ class Wishes(DesignPart):
 
     @property
     def own_wishes(self) -> "Wishes":
-        """Copy of the wishes without the other fields of a design part."""
+        """Wishes on wording (language, length, difficulty, terms) without the other fields."""
         return Wishes(**{name: getattr(self, name) for name in Wishes.model_fields})
 
     def join(self, general: "Wishes") -> "Wishes":
-        """Merge with more general wishes, which apply where this has none; join the terms."""
+        """Merge with more general wishes on wording, which fill gaps; the terms are joined."""
         terms, others = self.terms, general.terms
         return Wishes(
             language=self.language or general.language,
@@ -102,7 +102,7 @@ class Wishes(DesignPart):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Instructions to the LLM on language, length, difficulty and terms."""
+        """Instructions to the LLM on a question's language, length, difficulty and terms."""
         terms, length, wishes = self.terms, self.length, list[str]()
         if self.language:
             wishes.append(
