@@ -78,7 +78,7 @@ def test_plots() -> None:
 
 
 def test_leaderboard() -> None:
-    views = make_views(FILES, lines=LINES)
+    views = make_views(FILES, baselines=LINES)
     (view,) = map(make_ranking_data, views)
     assert view["k"] == [0, 0]
     (column,) = compact_matrix([board_column("a", "A", views, "CiteP", None)])["b"]  # type: ignore[misc]

@@ -31,12 +31,12 @@ class Agreement:
     alpha: float
 
 
-def agreement(labels: Labels, values: Sequence[str], ordinal: bool) -> Agreement:
+def agreement(labels: Labels, allowed_labels: Sequence[str], ordinal: bool) -> Agreement:
     """Compute annotators' agreement (raw, kappa, alpha) from labels by item and annotator.
 
     Args:
         labels: item to annotator to label.
-        values: allowed labels, in order.
+        allowed_labels: allowed labels, in order.
         ordinal: whether Krippendorff's alpha counts distances between ranks.
     """
     several = {i: dict(by) for i, by in labels.items() if len(by) > 1}
@@ -53,7 +53,7 @@ def agreement(labels: Labels, values: Sequence[str], ordinal: bool) -> Agreement
         len(names),
         sum(alike) / len(alike) if alike else math.nan,
         sum(kappas) / len(kappas) if kappas else math.nan,
-        krippendorff_alpha(units, values, ordinal),
+        krippendorff_alpha(units, allowed_labels, ordinal),
     )
 
 
@@ -73,18 +73,18 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
 
 
 def krippendorff_alpha(
-    units: Sequence[Sequence[str]], values: Sequence[str], ordinal: bool
+    labels_by_item: Sequence[Sequence[str]], allowed_labels: Sequence[str], ordinal: bool
 ) -> float:
-    """Compute Krippendorff's alpha (2011), nominal or ordinal, of each unit's labels.
+    """Compute Krippendorff's alpha (2011), nominal or ordinal, from each item's labels.
 
     Args:
-        units: labels of each item, at least two each.
-        values: allowed labels, in order.
+        labels_by_item: labels of each item, at least two each.
+        allowed_labels: allowed labels, in order.
         ordinal: whether disagreement is the distance between ranks; else two labels agree or not.
     """
-    at = {value: row for row, value in enumerate(values)}
-    coincidence = np.zeros((len(values), len(values)))
-    for unit in units:
+    at = {value: row for row, value in enumerate(allowed_labels)}
+    coincidence = np.zeros((len(allowed_labels), len(allowed_labels)))
+    for unit in labels_by_item:
         for a, b in itertools.permutations(unit, 2):
             coincidence[at[a], at[b]] += 1 / (len(unit) - 1)
     totals = coincidence.sum(axis=0)
@@ -95,6 +95,6 @@ def krippendorff_alpha(
         middles = np.cumsum(totals) - totals / 2
         distance = np.subtract.outer(middles, middles) ** 2
     else:
-        distance = 1 - np.eye(len(values))
+        distance = 1 - np.eye(len(allowed_labels))
     expected = totals @ distance @ totals / (n - 1)
     return math.nan if expected == 0 else float(1 - (coincidence * distance).sum() / expected)

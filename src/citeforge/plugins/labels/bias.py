@@ -185,13 +185,13 @@ def _percent(share: float, interval: Interval) -> str:
 
 
 def list_battery_pairs(
-    labelled: Sequence[LabelledPair], family: str
+    labelled: Sequence[LabelledPair], model_family: str
 ) -> dict[str, list[tuple[Pair, Pair]]]:
-    """Map each bias test to its pairs to judge: per labelled pair, (baseline, changed).
+    """Map each bias test to pairs to judge: (baseline, changed) of each labelled pair.
 
     Args:
         labelled: labelled pairs, sorted; the unrelated passage is that of the next other answer.
-        family: family of the judge's model; empty if it is not known.
+        model_family: family of the judge's model; empty if it is not known.
 
     Raises:
         InputError: there are fewer than ten pairs, or all are of one answer.
@@ -201,22 +201,22 @@ def list_battery_pairs(
             f"there are {len(labelled)} labelled pairs", allowed=f"at least {LEAST_PAIRS}",
             code="too-few",
         )  # fmt: skip
-    other_family = next(name for name in _FAMILIES if name != family.casefold())
+    other_family = next(name for name in _FAMILIES if name != model_family.casefold())
     asked = [
-        ChangeInput(row.pair, _find_unrelated(labelled, position), family, other_family)
+        ChangeInput(row.pair, _find_unrelated(labelled, position), model_family, other_family)
         for position, row in enumerate(labelled)
     ]
-    changes = [c for c in (PLACEBO, *CHANGES) if family or c.name != "own family"]
+    changes = [c for c in (PLACEBO, *CHANGES) if model_family or c.name != "own family"]
     return {c.name: [(c.first(one), c.second(one)) for one in asked] for c in changes}
 
 
-def list_all_pairs(labelled: Sequence[LabelledPair], family: str) -> list[Pair]:
-    """List all pairs that tests for judge biases ask about; raise an error if too few.
+def list_all_pairs(labelled: Sequence[LabelledPair], model_family: str) -> list[Pair]:
+    """List all pairs that tests of a judge (of a model family) for biases ask about.
 
     Raises:
         InputError: as :func:`list_battery_pairs`.
     """
-    pairs = list_battery_pairs(labelled, family)
+    pairs = list_battery_pairs(labelled, model_family)
     return [pair for both in pairs.values() for one in both for pair in one]
 
 
@@ -236,18 +236,23 @@ def _find_unrelated(labelled: Sequence[LabelledPair], position: int) -> str:
     )
 
 
-def try_biases(labelled: Sequence[LabelledPair], judge: JudgeSession, family: str = "") -> Battery:
-    """Test a judge for biases: measure how changes of labelled pairs shift its verdicts.
+def try_biases(
+    labelled: Sequence[LabelledPair], judge: JudgeSession, model_family: str = ""
+) -> Battery:
+    """Test a judge (of a model family) for biases: how changes of texts shift its verdicts.
 
     Args:
         labelled: pairs that people labelled.
         judge: the judge.
-        family: family of its model; empty if it is not known, which leaves one change out.
+        model_family: family of its model; empty if it is not known, which leaves one change out.
 
     Raises:
         InputError: as :func:`list_battery_pairs`.
     """
-    pairs, everything = list_battery_pairs(labelled, family), list_all_pairs(labelled, family)
+    pairs, everything = (
+        list_battery_pairs(labelled, model_family),
+        list_all_pairs(labelled, model_family),
+    )
     decisions = judge.ask(everything)
     answers = [f"{row.system}\t{row.answer}" for row in labelled]
     changed = {
@@ -263,7 +268,9 @@ def try_biases(labelled: Sequence[LabelledPair], judge: JudgeSession, family: st
     tested = [effect for effect in effects if effect.change is not PLACEBO]
     adjusted = iter(holm([p for effect in tested for p in (effect.p_shift, effect.p_excess)]))
     tested = [replace(e, p_shift=next(adjusted), p_excess=next(adjusted)) for e in tested]
-    not_tried = {} if family else {"own family": "the judge's family is not known (--judge-family)"}
+    not_tried = (
+        {} if model_family else {"own family": "the judge's family is not known (--judge-family)"}
+    )
     changed_alone = set(everything) - {row.pair for row in labelled}
     n_failed = sum(not isinstance(decisions[pair], Verdict) for pair in changed_alone)
     return Battery([effects[0], *tested], not_tried, n_failed)
@@ -277,12 +284,12 @@ def _difference(first: Decision, second: Decision) -> float:
 
 
 def _measure(
-    change: Change, changed: np.ndarray, placebo: np.ndarray, answers: Sequence[str]
+    change: Change, changed: np.ndarray, placebo: np.ndarray, answer_ids: Sequence[str]
 ) -> Effect:
-    """Measure the effect of a change from its and the placebo's differences of verdicts."""
+    """Measure a change's effect on a judge from its and the placebo's differences of verdicts."""
     moved = changed[~np.isnan(changed)]
-    shift, interval, p_above = _mean_over_answers(changed, answers)
-    excess, excess_interval, p_excess = _mean_over_answers(np.abs(changed) - placebo, answers)
+    shift, interval, p_above = _mean_over_answers(changed, answer_ids)
+    excess, excess_interval, p_excess = _mean_over_answers(np.abs(changed) - placebo, answer_ids)
     return Effect(
         change, len(moved), int((moved > 0).sum()), int((moved < 0).sum()), shift, interval,
         excess, excess_interval, 2 * min(p_above, 1 - p_above), p_excess,

@@ -96,7 +96,7 @@ def calibrate(
     path: Path | None = None,
     certify_from: float | None = None,
 ) -> Calibration:
-    """Measure a judge's error rates on statements that people labelled.
+    """Measure a judge's error rates on labelled statements; certify them from a bound, if any.
 
     Args:
         labelled: statements with people's labels.
@@ -133,24 +133,24 @@ def calibrate(
 
 
 def require_labels(
-    rows: Sequence[LabelledPair], path: Path | None = None, what: str = "statements"
+    labelled: Sequence[LabelledPair], path: Path | None = None, noun: str = "statements"
 ) -> None:
-    """Raise an error if labels are too few to estimate a judge's error rates.
+    """Raise an error, naming the file, if labels are too few to estimate a judge's error rates.
 
     Args:
-        rows: labelled statements.
+        labelled: labelled statements.
         path: file of the labels (the first of several), which errors name.
-        what: what the rows are, for the error.
+        noun: what the rows are, for the error.
 
     Raises:
         InputError: there are fewer than ten answers, or all labels are the same.
     """
-    n_answers = len({(row.system, row.answer) for row in rows})
-    n_supported = sum(row.supported for row in rows)
-    if n_answers < LEAST_LABELS or n_supported in (0, len(rows)):
+    n_answers = len({(row.system, row.answer) for row in labelled})
+    n_supported = sum(row.supported for row in labelled)
+    if n_answers < LEAST_LABELS or n_supported in (0, len(labelled)):
         raise InputError(
-            f"the labels are of {n_answers} answers with {len(rows):,} {what}, {n_supported:,} of "
-            "them supported",
+            f"the labels are of {n_answers} answers with {len(labelled):,} {noun}, {n_supported:,} "
+            "of them supported",
             path=path,
             allowed=f"at least {LEAST_LABELS} answers, with supported statements and others",
             code="too-few",

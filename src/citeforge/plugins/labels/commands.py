@@ -271,7 +271,7 @@ def labels() -> None:
 @path_argument("scores", nargs=-1)
 @add_options(field_options(AnnotationOptions))
 def export(scores: tuple[Path, ...], **parameters: Any) -> None:
-    """Write a blind, shuffled sample for annotators.
+    """Write a blind, shuffled sample of answers, passages or questions for annotators.
 
     SCORES are score files made with --details. Beside OUT stands OUT.key.json, which tells whose
     each item is; keep it from the annotators.
@@ -362,7 +362,7 @@ def propose(what: str, benchmark: Path, out: Path | None, **parameters: Any) -> 
 )
 @largest_line_option
 def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
-    """Take labels back, one file per annotator, and report their agreement."""
+    """Read annotators' labels, one file per annotator, and report their agreement."""
     import math
 
     from citeforge.engines.textfiles import count_text

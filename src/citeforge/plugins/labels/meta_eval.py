@@ -244,29 +244,31 @@ def ask_labelled(
 
 
 def decision_quality(
-    pairs: Sequence[tuple[bool, bool]], classes: Sequence[tuple[str, str]] = (), n_failed: int = 0
+    decision_pairs: Sequence[tuple[bool, bool]],
+    class_pairs: Sequence[tuple[str, str]] = (),
+    n_failed: int = 0,
 ) -> JudgeQuality:
-    """Measure a judge's agreement with annotators from both sides' decisions.
+    """Measure a judge's agreement with annotators from (people's, judge's) decision pairs.
 
     Args:
-        pairs: (people's, judge's) decision on each statement.
-        classes: (people's, judge's) class of each statement; empty if there are two levels.
+        decision_pairs: (people's, judge's) decision on each statement.
+        class_pairs: (people's, judge's) class of each statement; empty if there are two levels.
         n_failed: number of statements on which the judge failed.
     """
-    n = len(pairs)
-    yes, no = _class_quality(pairs, True), _class_quality(pairs, False)
+    n = len(decision_pairs)
+    yes, no = _class_quality(decision_pairs, True), _class_quality(decision_pairs, False)
     return JudgeQuality(
         n,
         n_failed,
         yes.n,
-        sum(a == b for a, b in pairs) / n if n else math.nan,
-        pearson(pairs),
-        cohen_kappa(pairs),
+        sum(a == b for a, b in decision_pairs) / n if n else math.nan,
+        pearson(decision_pairs),
+        cohen_kappa(decision_pairs),
         no.precision,
         no.recall,
         (yes.f1 + no.f1) / 2 if n else math.nan,
         (yes.recall + no.recall) / 2,
-        {name: _class_quality(classes, name) for name in CLASSES if classes},
+        {name: _class_quality(class_pairs, name) for name in CLASSES if class_pairs},
     )
 
 

@@ -148,11 +148,11 @@ class NuggetWriter:
                     for n in range(min(start + _WINDOW, _USUAL_NUGGETS))
                 ]
             requests.append(self.make_importance_request(topic, 0))
-        further = [r for topic in topics for r in self._estimate_further_requests(topic)]
+        further = [r for topic in topics for r in self._make_further_requests(topic)]
         return self.llm.plan(requests, further, _TRIES)
 
-    def _estimate_further_requests(self, topic: Topic) -> Iterator[Request]:
-        """Make the importance requests for a list of nuggets that is longer than usual."""
+    def _make_further_requests(self, topic: Topic) -> Iterator[Request]:
+        """Make the further requests for importance that a list longer than usual takes, to plan."""
         texts = [f"{topic.query_id} {n}".ljust(_USUAL_NUGGET, "?") for n in range(_MOST_LISTED)]
         long = Topic(topic.query_id, topic.question, [], texts)
         return (

@@ -181,31 +181,31 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
     )  # fmt: skip
 
 
-def half_width(sd: float, labels: int, answers: int, correlation: float) -> float:
-    """Compute the half width of a 95 % interval of a mean from labels of a part of the answers.
+def half_width(sd: float, n_labels: int, n_answers: int, correlation: float) -> float:
+    """Compute a 95 % interval's half width for a mean from labels of only some answers.
 
     The variance of labels, sd² / labels, is lowered by what the judge explains (PPI++, section 6),
     in proportion to the share of answers without labels.
 
     Args:
         sd: standard deviation of people's values.
-        labels: number of labelled answers.
-        answers: number of all answers.
+        n_labels: number of labelled answers.
+        n_answers: number of all answers.
         correlation: of the judge's values with people's.
     """
     from scipy.special import stdtrit
 
-    if labels < 2:
+    if n_labels < 2:
         return math.inf
-    explained = correlation**2 * (answers - labels) / answers
-    return float(stdtrit(labels - 1, 0.975)) * sd * math.sqrt((1 - explained) / labels)
+    explained = correlation**2 * (n_answers - n_labels) / n_answers
+    return float(stdtrit(n_labels - 1, 0.975)) * sd * math.sqrt((1 - explained) / n_labels)
 
 
 def labels_needed(
-    half_width_limit: float, sd: float, answers: int, correlation: float
+    half_width_limit: float, sd: float, n_answers: int, correlation: float
 ) -> int | None:
     """Compute the fewest labels for a 95 % interval of ± the limit; None if all are too few."""
-    widths = (half_width(sd, n, answers, correlation) for n in range(2, answers + 1))
+    widths = (half_width(sd, n, n_answers, correlation) for n in range(2, n_answers + 1))
     return next((n for n, width in enumerate(widths, 2) if width <= half_width_limit), None)
 
 
@@ -226,8 +226,8 @@ def _find_judged_measure(file: ScoreFile, measure: str | None) -> MeasureScore:
     return entry
 
 
-def render_label_plan(plan: LabelPlan, half: float) -> str:
-    """Format a plan as the lines that ``labels plan`` prints."""
+def render_label_plan(plan: LabelPlan, half_width: float) -> str:
+    """Format a plan as lines for ``labels plan``, with the wanted interval's half width."""
     lines = [
         f"{plan.measure} of {plan.system}: {plan.n_answers:,} answers, standard deviation "
         f"{show_number(plan.sd)} "
@@ -240,12 +240,12 @@ def render_label_plan(plan: LabelPlan, half: float) -> str:
     if plan.alone is None and plan.with_judge is None:
         return "\n".join([
             *lines,
-            f"± {half:g} cannot be reached: labels of all answers give "
+            f"± {half_width:g} cannot be reached: labels of all answers give "
             f"± {show_number(plan.least)}; more "
             "queries are needed",
         ])  # fmt: skip
     alone = "more than there are answers" if plan.alone is None else f"{plan.alone:,}"
-    lines.append(f"± {half:g} needs {alone} labelled answers without the judge")
+    lines.append(f"± {half_width:g} needs {alone} labelled answers without the judge")
     if plan.correlation is None:
         lines.append(
             "what the judge saves is not known without its correlation with people (a pilot with "
@@ -260,6 +260,6 @@ def render_label_plan(plan: LabelPlan, half: float) -> str:
     else:
         needed = "more than there are" if plan.with_judge is None else f"{plan.with_judge:,}"
         lines.append(
-            f"± {half:g} needs {needed} with it (correlation {show_number(plan.correlation)})"
+            f"± {half_width:g} needs {needed} with it (correlation {show_number(plan.correlation)})"
         )
     return "\n".join(lines)

@@ -216,20 +216,20 @@ def add_scores(
 
 
 def tie_threshold(
-    comparisons: Sequence[PreferencePair], candidates: Sequence[float] | None = None
+    comparisons: Sequence[PreferencePair], thresholds: Sequence[float] | None = None
 ) -> float:
-    """Find the difference up to which a measure's values tie as often as annotators' do.
+    """Find the threshold (largest difference of a tie) that gives as many ties as people see.
 
     Args:
         comparisons: comparisons with values by people and by the measure.
-        candidates: thresholds to try; the first of equally good ones is taken. None for 0 and all
+        thresholds: thresholds to try; the first of equally good ones is taken. None for 0 and all
             differences that occur.
     """
     gaps = sorted(abs(m[0] - m[1]) for c in comparisons if (m := c.measure) is not None)
     if not gaps:
         return 0.0
     wanted = sum(c.preference == 0 for c in comparisons if c.measure is not None) / len(gaps)
-    tried = [0.0, *dict.fromkeys(gaps)] if candidates is None else list(candidates)
+    tried = [0.0, *dict.fromkeys(gaps)] if thresholds is None else list(thresholds)
     shares = np.searchsorted(gaps, tried, side="right") / len(gaps)
     return float(tried[int(np.argmin(np.abs(shares - wanted)))])
 
@@ -313,21 +313,21 @@ def select_agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[Prefer
 
 def render_preferences(
     measure: str,
-    annotators: Mapping[str, Sequence[PreferencePair]],
-    among: AnnotatorAgreement,
+    by_annotator: Mapping[str, Sequence[PreferencePair]],
+    agreement: AnnotatorAgreement,
     threshold: float | None = None,
     n_repeats: int = 0,
 ) -> str:
-    """Format agreement as the lines that ``labels meta-eval --preferences`` prints.
+    """Format a measure's and annotators' agreement as ``labels meta-eval --preferences`` lines.
 
     Args:
         measure: name of the measure.
-        annotators: name to comparisons, with the measure's values.
-        among: agreement of the annotators with each other.
+        by_annotator: name to comparisons, with the measure's values.
+        agreement: agreement of the annotators with each other.
         threshold: difference up to which the measure ties; None to choose one per annotator.
         n_repeats: number of rows that repeat another one.
     """
-    agreements = {name: pairwise_agreement(rows, threshold) for name, rows in annotators.items()}
+    agreements = {name: pairwise_agreement(rows, threshold) for name, rows in by_annotator.items()}
     fields = ("agreement", "tau", "system_tau")
     rows = [
         (
@@ -348,10 +348,11 @@ def render_preferences(
         lines.append(f"  left out  {n_left_out:,}: {measure} has no value of both answers")
     if n_repeats:
         lines.append(f"  left out  {n_repeats:,}: the row repeats another one")
-    if among.n:
+    if agreement.n:
         lines.append(
-            f"annotators agree on {show_percent(among.strict, 2)} of {among.n:,} comparisons; "
-            f"{show_percent(among.half_credit, 2)} with a half where one of two calls them equal"
+            f"annotators agree on {show_percent(agreement.strict, 2)} of {agreement.n:,} "
+            f"comparisons; {show_percent(agreement.half_credit, 2)} with a half where one of two "
+            "calls them equal"
         )
     return "\n".join(lines)
 

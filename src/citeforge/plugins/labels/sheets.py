@@ -100,16 +100,16 @@ def find_task(name: str) -> AnnotationTask:
 
 
 def _kalma_items(
-    task: AnnotationTask, package: Package, sample: int | None, seed: int
+    task: AnnotationTask, package: Package, n_drawn: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield (origin, columns) of sheet rows of a KaLMA benchmark: questions, or gold facts.
+    """Yield sheet rows (origin for the key file, columns) of KaLMA questions or gold facts.
 
     An item is (its origin, for the key file; its columns, which annotators see).
 
     Args:
         task: asks about each question, or about each of its gold facts.
         package: a KaLMA benchmark.
-        sample: number of questions per table of questions; None for all.
+        n_drawn: number of questions per table of questions; None for all.
         seed: seed of the sample.
 
     Raises:
@@ -121,7 +121,7 @@ def _kalma_items(
     for form, table in package.forms.items():
         texts = dict(rows_of(table, "_id", "text"))
         ids = list(texts)
-        chosen = ids if sample is None else sample_ids(ids, sample, seed, "annotate kalma")
+        chosen = ids if n_drawn is None else sample_ids(ids, n_drawn, seed, "annotate kalma")
         for query in chosen:
             origin: dict[str, object] = {"query_id": query, "form": form}
             if task.unit != "knowledge":
@@ -137,9 +137,9 @@ DEFAULT = 200
 
 
 def _negative_items(
-    task: AnnotationTask, package: Package, sample: int | None, seed: int
+    task: AnnotationTask, package: Package, n_drawn: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield (origin, columns) of sheet rows of negatives: a sample, or those models left open.
+    """Yield sheet rows (origin for the key file, columns) of negatives, or of undecided ones.
 
     If an audit of these tables had a strong judge, the sample is drawn within its strata (suspects
     decided relevant, suspects cleared, the rest), else from all negatives alike.
@@ -147,7 +147,7 @@ def _negative_items(
     Args:
         task: ``audit-negative``, or ``unsure-relevance``.
         package: benchmark.
-        sample: number of pairs; None for 200, or for all undecided ones.
+        n_drawn: number of pairs; None for 200, or for all undecided ones.
         seed: seed of sample and order.
 
     Raises:
@@ -157,10 +157,10 @@ def _negative_items(
     strata = None
     if task.unit == UNSURE:
         pairs = list(rows_of(package.mapping(UNSURE), "query-id", "corpus-id"))
-        drawn = pairs if sample is None else sample_ids(pairs, sample, seed, "annotate unsure")
+        drawn = pairs if n_drawn is None else sample_ids(pairs, n_drawn, seed, "annotate unsure")
     else:
         strata = _read_strata(base, package)
-        drawn = sample_negatives(base, sample or DEFAULT, seed, strata)
+        drawn = sample_negatives(base, n_drawn or DEFAULT, seed, strata)
     if not drawn:
         raise InputError(
             f"contains nothing to label for {task.name}", path=package.folder, code="too-few"
@@ -204,24 +204,24 @@ def sample_negatives(
     return drawn
 
 
-def _read_strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
+def _read_strata(tables: Base, package: Package) -> dict[tuple[str, str], str] | None:
     """Map (query, negative) pairs to their strata in the package's audit; None without an audit."""
     audit = read_audit(package)
     if audit is None or audit.cascade is None:
         return None
     decided = {(d.query, d.passage): d.stratum for d in audit.decisions}
-    return {pair: decided.get(pair, "unsuspected") for pair in mapped_negatives(base.negatives)}
+    return {pair: decided.get(pair, "unsuspected") for pair in mapped_negatives(tables.negatives)}
 
 
 def _twin_items(
-    task: AnnotationTask, package: Package, sample: int | None, seed: int
+    task: AnnotationTask, package: Package, n_drawn: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield (origin, columns) of sheet rows of passages with their LLM rewrites (twins).
+    """Yield sheet rows (origin for the key file, columns) of passages and their LLM rewrites.
 
     Args:
         task: ``twin-relevant`` or ``twin-nonrelevant``.
         package: benchmark with twins.
-        sample: number of queries; None for the task's own share.
+        n_drawn: number of queries; None for the task's own share.
         seed: seed of sample and order.
 
     Raises:
@@ -236,7 +236,7 @@ def _twin_items(
             allowed="what `citeforge build twins` made",
             code="wrong-kind",
         )
-    size = math.ceil(task.share * len(base.query_ids)) if sample is None else sample
+    size = math.ceil(task.share * len(base.query_ids)) if n_drawn is None else n_drawn
     queries = sample_ids(base.query_ids, size, seed, f"annotate {task.name}")
     is_relevant = task.name == "twin-relevant"
     shown: dict[str, dict[str, str]] = {q: {} for q in queries}
@@ -264,19 +264,19 @@ def _twin_items(
 
 
 def _written_items(
-    task: AnnotationTask, package: Package, sample: int | None, seed: int
+    task: AnnotationTask, package: Package, n_drawn: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield (origin, columns) of sheet rows of LLM-written questions with their evidence.
+    """Yield sheet rows (origin for the key file, columns) of LLM-written questions.
 
     Args:
         task: ``questions``.
         package: benchmark of the kind ``documents``.
-        sample: number of questions; None for all.
+        n_drawn: number of questions; None for all.
         seed: seed of the sample.
     """
     rows = [r for r in package.written_questions().to_pylist() if r["accepted"]]
     ids = [row["_id"] for row in rows]
-    chosen = set(ids if sample is None else sample_ids(ids, sample, seed, "annotate questions"))
+    chosen = set(ids if n_drawn is None else sample_ids(ids, n_drawn, seed, "annotate questions"))
     rows = [row for row in rows if row["_id"] in chosen]
     texts = package.texts({name for row in rows for name in row["evidence"]})
     for row in rows:
@@ -299,14 +299,14 @@ _MAKERS = {
 
 
 def benchmark_items(
-    task: AnnotationTask, folder: Path, sample: int | None, seed: int
+    task: AnnotationTask, folder: Path, n_drawn: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield (origin, columns) of an annotation sheet's rows about a benchmark.
+    """Yield annotation sheet rows (origin for the key file, columns) about a benchmark.
 
     Args:
         task: a task with ``of_benchmark``.
         folder: folder of a benchmark, or ``hub:ORG/NAME``.
-        sample: number of rows or queries; None for the task's own.
+        n_drawn: number of rows or queries; None for the task's own.
         seed: seed of sample and order.
 
     Raises:
@@ -320,7 +320,7 @@ def benchmark_items(
             allowed=f"its tasks: {', '.join(package.kind.facts.annotation)}",
             code="wrong-kind",
         )
-    return _MAKERS[task.unit](task, package, sample, seed)
+    return _MAKERS[task.unit](task, package, n_drawn, seed)
 
 
 class _Plan(msgspec.Struct):
@@ -393,7 +393,7 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
 def _score_items(
     task: AnnotationTask, files: Sequence[ScoreFile], options: AnnotationOptions
 ) -> Iterator[SheetItem]:
-    """Yield (origin, columns) of an annotation sheet's rows about answers in score files.
+    """Yield annotation sheet rows (origin for the key file, columns) about files' answers.
 
     Sampled queries are the same for all systems.
 
@@ -434,7 +434,7 @@ def _score_items(
 
 
 def _list_units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
-    """Yield (origin, columns) of sheet rows of an answer, its statements, or its citations.
+    """Yield sheet rows (origin for the key file, columns) of an answer or its parts.
 
     An item is (its origin, for the key file; its columns, which annotators see).
     """
@@ -480,14 +480,14 @@ def _label_studio_config(task: AnnotationTask) -> str:
     )
 
 
-def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
-    """Read a JSON file as a type; errors have the given texts.
+def read_typed(path: Path, kind: type[T], error_message: str, expected: str) -> T:
+    """Read a JSON file as a type; raise an error with a message and what is expected.
 
     Args:
         path: JSON file.
         kind: type that the content is converted to, such as a msgspec.Struct.
-        message: error message for a file with another layout.
-        allowed: what the error names as right.
+        error_message: error message for a file with another layout.
+        expected: what the error names as right.
 
     Raises:
         InputError: it cannot be read, or has another layout.
@@ -496,5 +496,5 @@ def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
         return msgspec.convert(read_json(path), kind)
     except msgspec.ValidationError as error:
         raise InputError(
-            f"{message} ({error})", path=path, allowed=allowed, code="schema-mismatch"
+            f"{error_message} ({error})", path=path, allowed=expected, code="schema-mismatch"
         ) from error

@@ -62,16 +62,16 @@ def _set_anchor(token: Token, name: str, anchors: set[str]) -> None:
         anchors.add(name)
 
 
-def _turn_links_into_anchors(parts: list[Token]) -> None:
-    """Point links to pages of measure families to anchors, and turn other links into text."""
-    for at, part in enumerate(parts):
+def _turn_links_into_anchors(tokens: list[Token]) -> None:
+    """Point link tokens to measure families' pages to anchors; make other links text, in place."""
+    for at, part in enumerate(tokens):
         if part.type != "link_open":
             continue
         target = str(part.attrs["href"])
         if family := _FAMILY.fullmatch(target):
             part.attrs["href"] = f"#{family[1]}"
         elif not target.startswith("#"):
-            for end in (part, next(p for p in parts[at:] if p.type == "link_close")):
+            for end in (part, next(p for p in tokens[at:] if p.type == "link_close")):
                 end.type, end.tag, end.nesting, end.content = "text", "", 0, ""
 
 
@@ -185,7 +185,7 @@ def _format_count(count: object) -> str:
 
 
 def _facts(about: Presentation) -> list[tuple[str, str]]:
-    """List (name, value) of a benchmark's date, organisation, and how to submit if no link."""
+    """List (name, value) of a benchmark's date, organisation, and how to submit (not as link)."""
     day = "" if about.date is None else about.date.isoformat()
     submit = "" if about.submit.startswith(_WEB) else about.submit
     return [("Date", day), ("Organisation", about.organisation or ""), (_SUBMIT, submit)]

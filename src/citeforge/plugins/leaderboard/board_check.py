@@ -47,7 +47,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def file_key(self) -> str:
-        """Name of its file without ending, which one submission of a board has."""
+        """Name of the submission's file without ending, unique on its board."""
         return bare_name(Path(self.submission))
 
 
@@ -128,18 +128,18 @@ HIDDEN_GOLD_QUOTA = 3
 class BoardCheck:
     """Checks submissions to one board, each against the history and those accepted before."""
 
-    def __init__(self, board: Board, benchmark: Benchmark, replace: bool) -> None:
-        """Read a leaderboard's history, against which submissions are then checked.
+    def __init__(self, board: Board, benchmark: Benchmark, may_replace: bool) -> None:
+        """Read a board's history to check submissions; they may replace other systems' or not.
 
         Args:
             board: board to check for.
             benchmark: its benchmark; labels are not needed.
-            replace: whether a file may be of another system than before.
+            may_replace: whether a file may be of another system than before.
 
         Raises:
             InputError: the history cannot be read.
         """
-        self._board, self._benchmark, self._replace = board, benchmark, replace
+        self._board, self._benchmark, self._replace = board, benchmark, may_replace
         self._history = read_history(board.history_file)
         folder = board.submissions_folder
         scored = latest_events(self._history)
@@ -255,7 +255,7 @@ class BoardCheck:
 
 
 def without_option(finding: Finding) -> Finding:
-    """Copy a finding without what an option of a command does, for places that have none."""
+    """Copy a finding without its note on a command's option, which a web page does not have."""
     return replace(finding, option="")
 
 

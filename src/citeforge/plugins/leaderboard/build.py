@@ -74,14 +74,16 @@ def build_site(
 
 
 @contextmanager
-def site_build(boards: Boards, load: Load, out: Path, config: Path | None = None) -> Iterator[Site]:
-    """Write a leaderboard site to a temporary folder, which replaces ``out`` after the block.
+def site_build(
+    boards: Boards, load_scores_of: Load, out: Path, config: Path | None = None
+) -> Iterator[Site]:
+    """Write a leaderboard's site from a loader of scores; it replaces ``out`` after the block.
 
     It yields the site's counts. After an error ``out`` stays as it was.
 
     Args:
         boards: one board; or several, which get a folder each and a table of all.
-        load: loads their scores.
+        load_scores_of: loads their scores.
         out: folder of the site.
         config: file of the boards, for messages.
 
@@ -100,7 +102,7 @@ def site_build(boards: Boards, load: Load, out: Path, config: Path | None = None
     with atomic_directory(out, unknown_site_files) as root:
         columns, sites = [], []
         for board, package, title in zip(boards.boards, packages, titles, strict=True):
-            files = _load_publishable_scores(board, package, load)
+            files = _load_publishable_scores(board, package, load_scores_of)
             folder = root if is_one else root / board.name
             about = board.about.with_hub_links(board.benchmark)
             site, views = write_pages(package, files, folder, title, others, about)
@@ -112,22 +114,22 @@ def site_build(boards: Boards, load: Load, out: Path, config: Path | None = None
 
 
 def _write_matrix(
-    boards: Boards, columns: Sequence[BoardColumn], sites: Sequence[Site],
-    others: Sequence[tuple[str, str]], root: Path,
+    boards: Boards, columns: Sequence[BoardColumn], page_counts: Sequence[Site],
+    links: Sequence[tuple[str, str]], root: Path,
 ) -> Site:  # fmt: skip
-    """Write the page that compares systems on all benchmarks; return the site's counts.
+    """Write the page that compares systems on all benchmarks, with links; return site counts.
 
     Args:
         boards: title and texts of the page.
         columns: a column per benchmark.
-        sites: counts of each benchmark's own pages.
-        others: (title, folder) of each benchmark, for links.
+        page_counts: counts of each benchmark's own pages.
+        links: (title, folder) of each benchmark, for links.
         root: folder of the site.
     """
     counts = count_systems([f for c in columns for f in c.files])
-    n_queries = sum(s.queries for s in sites)
+    n_queries = sum(s.queries for s in page_counts)
     text = environment().get_template("matrix.html.j2").render(
-        site={"title": boards.title or "Leaderboard", "others": others}, root="",
+        site={"title": boards.title or "Leaderboard", "others": links}, root="",
         intro=introduce_all(boards.about, n_queries, counts[0]),
         columns=columns, data=script_json(compact_matrix(columns)),
     )  # fmt: skip
@@ -136,20 +138,22 @@ def _write_matrix(
     return Site(*counts, n_queries, len(text.encode()))
 
 
-def _load_publishable_scores(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
-    """Load a benchmark's score files; raise an error if they must not be public.
+def _load_publishable_scores(
+    board: Board, package: Package, load_scores_of: Load
+) -> Sequence[ScoreFile]:
+    """Load a board's score files by a loader; raise an error if they must not be public.
 
     Args:
         board: the board; names its gold half where labels are hidden.
         package: its benchmark.
-        load: loads the score files of a board.
+        load_scores_of: loads the score files of a board.
 
     Raises:
         InputError: scores of another benchmark, two of one system in one context, or values of
             single queries though the gold is hidden.
     """
     require_public_labels(package.folder)
-    files, hashes = load(board), [package.hash]
+    files, hashes = load_scores_of(board), [package.hash]
     if board.gold is not None:
         hashes.append(matching_gold(package.manifest, gold_folder(board.gold)).benchmark_hash)
     _require_fit(files, hashes)
@@ -194,16 +198,16 @@ def unknown_site_files(out: Path) -> list[str]:
     return [n for n in files_below(out) if (out / n).is_symlink() or not is_site_file(n)]
 
 
-def _require_fit(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
-    """Refuse scores of another benchmark, and two files of one system, context and protocol."""
+def _require_fit(files: Sequence[ScoreFile], benchmark_hashes: Sequence[str]) -> None:
+    """Refuse score files of other benchmarks (by hash), or repeated for a system and context."""
     first: dict[tuple[str, str, str], str] = {}
     for file in files:
-        if file.benchmark_hash not in hashes:
+        if file.benchmark_hash not in benchmark_hashes:
             raise InputError(
                 f"{file.system} was scored on {file.benchmark}@{file.benchmark_hash[:8]}",
                 path=file.submission,
                 allowed="scores on this benchmark (hash "
-                + " or ".join(f"{h[:8]}…" for h in hashes)
+                + " or ".join(f"{h[:8]}…" for h in benchmark_hashes)
                 + ")",
                 code="wrong-benchmark",
             )
@@ -281,33 +285,37 @@ def build_leaderboard(
     config, all_boards = read_boards(Path(boards))
     refused: list[str] = []
     folder = Path(out or all_boards.site)
-    load = partial(load_backed_scores, added={}, refused=refused)
+    load = partial(load_backed_scores, new_scores={}, refused_lines=refused)
     with site_build(all_boards, load, folder, config) as site:
         return site, folder, refused
 
 
-def load_backed_scores(board: Board, added: NewScores, refused: list[str]) -> list[ScoreFile]:
-    """Load a board's score files whose submission is stored; report the others in ``refused``.
+def load_backed_scores(
+    board: Board, new_scores: NewScores, refused_lines: list[str]
+) -> list[ScoreFile]:
+    """Load a board's score files whose submission is stored; list the others in ``refused_lines``.
 
     The files are in order of their names; stored ones of submissions scored anew are left out.
 
     Args:
         board: board of a leaderboard.
-        added: new score files by path, which replace stored ones.
-        refused: gets a line for each score file that is left out.
+        new_scores: new score files by path, which replace stored ones.
+        refused_lines: gets a line for each score file that is left out.
     """
     folder = board.scores_folder
     scored = latest_events(read_history(board.history_file))
     files = []
-    anew = {bare_name(Path(f.submission)) for path, f in added.items() if path.parent == folder}
-    for path in sorted({*folder.glob("*.json"), *(p for p in added if p.parent == folder)}):
-        if path in added:
-            files.append(added[path])
+    anew = {
+        bare_name(Path(f.submission)) for path, f in new_scores.items() if path.parent == folder
+    }
+    for path in sorted({*folder.glob("*.json"), *(p for p in new_scores if p.parent == folder)}):
+        if path in new_scores:
+            files.append(new_scores[path])
             continue
         try:
             file = load_scores(path)
         except InputError as error:
-            refused.append(str(error))
+            refused_lines.append(str(error))
             continue
         if bare_name(Path(file.submission)) in anew:  # its old score files are about to be removed
             continue
@@ -315,30 +323,30 @@ def load_backed_scores(board: Board, added: NewScores, refused: list[str]) -> li
         if fault is None:
             files.append(file)
         else:
-            refused.append(f"{path}: {fault}")
+            refused_lines.append(f"{path}: {fault}")
     return files
 
 
 def _backing_fault(
-    path: Path, file: ScoreFile, submissions: Path, scored: Mapping[str, Event]
+    path: Path, file: ScoreFile, submissions_folder: Path, last_events: Mapping[str, Event]
 ) -> str | None:
-    """Explain why no stored submission belongs to a leaderboard's score file; None if one does.
+    """Explain why no stored submission (in the history) fits a score file; None if one does.
 
     Args:
         path: path of the score file.
         file: its content.
-        submissions: folder of the board's submissions.
-        scored: name of a submission to its last event.
+        submissions_folder: folder of the board's submissions.
+        last_events: name of a submission to its last event.
     """
     name = file.submission
-    event = scored.get(name)
+    event = last_events.get(name)
     bare = bare_name(Path(name))
     if path.stem not in (bare, f"{bare}.{file.context}") or Path(name).name != name:
         fault: str | None = f"is not named for its submission {name!r}"
-    elif not (submissions / name).is_file():
-        fault = f"scores {name!r}, which is not in {submissions}"
-    elif sha256_file(submissions / name) != file.submission_sha256:
-        fault = f"scores another {name} than the one in {submissions}"
+    elif not (submissions_folder / name).is_file():
+        fault = f"scores {name!r}, which is not in {submissions_folder}"
+    elif sha256_file(submissions_folder / name) != file.submission_sha256:
+        fault = f"scores another {name} than the one in {submissions_folder}"
     elif event is None or (event.sha256, event.system) != (file.submission_sha256, file.system):
         fault = f"does not score the {name} that this board scored last, by its history"
     else:

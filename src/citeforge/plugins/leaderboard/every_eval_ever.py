@@ -233,7 +233,7 @@ class _RecordWriter:
         }
 
     def _make_answer_records(self) -> Iterator[dict[str, Any]]:
-        """Yield the export's records of answers: one per answer and measure with a best value."""
+        """Yield a record per answer and measure, of measures that have a best possible value."""
         at = {query: i for i, query in enumerate(self.file.query_ids)}
         for answer in self.file.answers:
             for measure in self.measures:
@@ -244,15 +244,15 @@ class _RecordWriter:
                     )
 
     def _make_answer_record(
-        self, answer: AnswerDetail, measure: MeasureScore, value: float, right: bool
+        self, answer: AnswerDetail, measure: MeasureScore, value: float, is_best: bool
     ) -> dict[str, Any]:
-        """Make the export's record of a measure's value of one answer.
+        """Make the export's record of a measure's value (perhaps its best one) of one answer.
 
         Args:
             answer: the answer, with question, gold and passages.
             measure: the measure.
             value: its value of the answer, before scaling.
-            right: whether that is the measure's best value.
+            is_best: whether that is the measure's best value.
         """
         marks = ((s.text, "".join(f" [{c + 1}]" for c in s.cited)) for s in answer.statements)
         output = " ".join(text + cited for text, cited in marks) or "".join(
@@ -280,7 +280,7 @@ class _RecordWriter:
                     "is_terminal": True,
                 }
             ],
-            "evaluation": {"score": value * measure.scale, "is_correct": right},
+            "evaluation": {"score": value * measure.scale, "is_correct": is_best},
             "metadata": _to_texts(
                 passages=json.dumps([p.id for p in answer.passages], ensure_ascii=False),
                 runs=self.file.counts.n_runs,

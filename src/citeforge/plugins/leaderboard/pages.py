@@ -74,7 +74,7 @@ def environment() -> Environment:
 
 
 def write_assets(out: Path, *scripts: str) -> None:
-    """Write the style sheet and the named scripts of a leaderboard's pages into a folder."""
+    """Write the style sheet of a leaderboard's pages, and scripts by file name, into a folder."""
     write_text(out / "figures_shown.js", read_assets("figures_shown.js"))
     style = (TEMPLATES / "site.css").read_text(encoding="utf-8")
     write_text(out / "site.css", read_assets("page.css", "query.css") + style)
@@ -87,17 +87,17 @@ def write_pages(
     files: Sequence[ScoreFile],
     out: Path,
     title: str | None,
-    others: Sequence[tuple[str, str]] = (),
+    links: Sequence[tuple[str, str]] = (),
     about: Presentation | None = None,
 ) -> tuple[Site, list[View]]:
-    """Write a benchmark's leaderboard pages: (counts of systems and queries, its rankings).
+    """Write a benchmark's leaderboard pages with links to others: (counts, its rankings).
 
     Args:
         package: benchmark.
         files: its score files, whose whole content may be shown.
         out: folder.
         title: title of the pages; None for the benchmark's name.
-        others: (title, folder) of all benchmarks of the site, whose first page is above ``out``;
+        links: (title, folder) of all benchmarks of the site, whose first page is above ``out``;
             empty for a site of one benchmark.
         about: texts of the first page that override those of the package.
     """
@@ -113,7 +113,7 @@ def write_pages(
         "public_hash": package.hash,
         "version": package.manifest.version,
         "kind": package.kind.name,
-        "others": others,
+        "others": links,
         "folder": out.name,
     }
     write_assets(out, "site.js", "ranking.js", "viewer.js")

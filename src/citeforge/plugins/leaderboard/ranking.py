@@ -7,7 +7,7 @@ from citeforge.engines.shown import BETTER, DIGITS, hundredths, show_cost
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import ranks_of_values
 from citeforge.plugins.leaderboard.about import definition_link
-from citeforge.plugins.leaderboard.views import View, count_asked
+from citeforge.plugins.leaderboard.views import View, count_scored_queries
 from citeforge.reports.model import ScoreRow
 from citeforge.reports.notes import marked_name, missing_text
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -29,7 +29,7 @@ def _describe_gaps(view: View, n_queries: int) -> list[str]:
     """
     notes = []
     for i, file in enumerate(view.files):
-        n_asked = count_asked(file)
+        n_asked = count_scored_queries(file)
         texts = [] if n_asked is None else [f"{n_asked:,} of {n_queries:,} queries"]
         if any(view.rows(m.name)[i] is None for m in file.measures):
             # Of equal settings, the queries are what is left to differ.
@@ -44,11 +44,11 @@ def _describe_gaps(view: View, n_queries: int) -> list[str]:
 def _differ_in_queries(view: View, position: int) -> bool:
     """Whether a system, by position, was scored on other queries than those of a ranking."""
     compared = {
-        count_asked(file)
+        count_scored_queries(file)
         for i, file in enumerate(view.files)
         if any(view.rows(name)[i] is not None for name in view.measures)
     }
-    return count_asked(view.files[position]) not in compared
+    return count_scored_queries(view.files[position]) not in compared
 
 
 def make_ranking_data(view: View, n_queries: int = 0) -> dict[str, object]:

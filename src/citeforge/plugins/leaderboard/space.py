@@ -60,7 +60,7 @@ class Desk:
     """Boards of a Space, at which participants check, score and submit files."""
 
     def __init__(self, folder: str | Path, *, seconds: int = 120, gigabytes: float = 4) -> None:
-        """Read ``leaderboard.yaml`` and download its benchmarks.
+        """Read ``leaderboard.yaml`` and download benchmarks; set the limits on one file's scoring.
 
         Args:
             folder: of ``leaderboard.yaml``.
@@ -105,7 +105,7 @@ class Desk:
 
     @property
     def action(self) -> str:
-        """What is done with a file that is not submitted, for the button."""
+        """Label of the button that checks a file without submitting it."""
         return "Check" if all(self._hidden.values()) else "Check and score"
 
     def rules(self, has_sign_in: bool) -> str:
@@ -190,7 +190,7 @@ class Desk:
             return Reply(_render_findings(outcomes[-1]))
         state = "It is in the queue." if is_new else "It was in the queue already."
         state += " The owner checks it against all submissions to the board, and scores it."
-        return Reply(_render_findings(outcomes[-1], state=state))
+        return Reply(_render_findings(outcomes[-1], status=state))
 
     def _check_upload(
         self, board: Board, upload: str | None, work: Path, account: str | None
@@ -306,10 +306,10 @@ def _subprocess_environment(work: Path) -> dict[str, str]:
     return kept | own | {"OPENBLAS_NUM_THREADS": "1"}
 
 
-def _render_findings(outcome: Outcome, *, state: str = "", is_hidden: bool = False) -> str:
-    """Render the errors and warnings of a checked submission as HTML."""
+def _render_findings(outcome: Outcome, *, status: str = "", is_hidden: bool = False) -> str:
+    """Render a status line and a checked submission's errors and warnings as HTML."""
     return _render(
-        "space_reply.html.j2", outcome=outcome, state=state, is_hidden=is_hidden, most=_MOST_SHOWN
+        "space_reply.html.j2", outcome=outcome, state=status, is_hidden=is_hidden, most=_MOST_SHOWN
     )
 
 
@@ -325,7 +325,7 @@ def _make_refusal(error: CiteforgeError) -> Reply:
 
 
 def _render(template: str, **values: object) -> str:
-    """Render a template as HTML for Gradio; escape the marks of its own templates."""
+    """Render a template as HTML for Gradio; escape characters that Gradio's templates read."""
     text = environment().get_template(template).render(**values)
     return text.replace("{", "&#123;").replace("$", "&#36;").replace("`", "&#96;")
 

@@ -51,15 +51,16 @@ class Queue:
 
         self._repo_id, self._api, self._lock = repo_id, HfApi(token=token), Lock()
 
-    def add(self, board: Board, check: Check) -> bool:
-        """Check a submission and add it to the queue of a board; return False if it is there.
+    def add(self, board: Board, check_submission: Check) -> bool:
+        """Check a submission by a function and add it to a board's queue; False if already there.
 
         One at a time, and again where the repository changed meanwhile, so that no submission
         escapes the limits.
 
         Args:
             board: its board.
-            check: called with the board whose history and submissions are those of the queue.
+            check_submission: called with the board whose history and submissions are those of the
+                queue.
 
         Raises:
             InputError: the Hub cannot be reached, or refuses the token.
@@ -71,7 +72,7 @@ class Queue:
                 # Each try in a folder of its own: it must find nothing that an earlier one wrote.
                 with tempfile.TemporaryDirectory(prefix="citeforge-space-") as work:
                     try:
-                        return self._commit(board, local_board(board, Path(work)), check)
+                        return self._commit(board, local_board(board, Path(work)), check_submission)
                     except HfHubHTTPError as error:
                         if error.response is None or error.response.status_code not in _CHANGED:
                             raise
@@ -80,18 +81,18 @@ class Queue:
             allowed="submit it again", code="hub-failed",
         )  # fmt: skip
 
-    def _commit(self, board: Board, local: Board, check: Check) -> bool:
-        """Commit a submission to the queue's latest revision; return False if it is there.
+    def _commit(self, board: Board, local: Board, check_submission: Check) -> bool:
+        """Check and commit a submission to the queue's latest revision; False if already there.
 
         Args:
             board: its board.
             local: the same board in an empty folder.
-            check: as in :meth:`add`.
+            check_submission: as in :meth:`add`.
         """
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         remote = self._download_state(board, local)
-        accepted = check(local)
+        accepted = check_submission(local)
         if accepted is None:
             return True
         event, path = accepted

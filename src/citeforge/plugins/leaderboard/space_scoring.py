@@ -87,7 +87,7 @@ def run_task(task: Task) -> Outcome:
         check_file_name(path)
         check_size(path, task.megabytes)
         benchmark = load(board.benchmark)
-        checker = BoardCheck(board, benchmark, replace=False)
+        checker = BoardCheck(board, benchmark, may_replace=False)
         if task.account is None:
             findings, event = checker.check_file(path)
         else:

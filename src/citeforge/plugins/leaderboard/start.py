@@ -164,13 +164,13 @@ def _declare_boards(
         raise UsageError(f"--benchmark: {message}; give NAME=FOLDER", code="bad-option") from error
 
 
-def _split_name(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
-    """Split an option ``[NAME=]BENCHMARK``: (name, benchmark with path relative to ``folder``).
+def _split_name(argument: str, folder: Path, suffix_to_remove: str = "") -> tuple[str, str]:
+    """Split ``[NAME=]BENCHMARK``: (name, else made from the path; path relative to a folder).
 
     Args:
         argument: as typed.
         folder: folder of the leaderboard.
-        ending: ending that a name made from a path loses, such as ``-gold``.
+        suffix_to_remove: ending that a name made from a path loses, such as ``-gold``.
     """
     name, mark, spec = argument.partition("=")
     if not mark or "/" in name:
@@ -178,7 +178,7 @@ def _split_name(argument: str, folder: Path, ending: str = "") -> tuple[str, str
     is_hub = spec.startswith("hub:")
     if not name:
         last = re.split(r"[/\\]", spec.partition("@")[0] if is_hub else spec.rstrip("/"))[-1]
-        name = re.sub(r"[^a-z0-9_-]+", "-", last.lower().removesuffix(ending)).strip("-_")
+        name = re.sub(r"[^a-z0-9_-]+", "-", last.lower().removesuffix(suffix_to_remove)).strip("-_")
     if not is_hub and not Path(spec).is_absolute():
         try:
             spec = Path(os.path.relpath(spec, folder)).as_posix()

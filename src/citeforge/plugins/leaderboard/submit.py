@@ -83,7 +83,7 @@ class PendingSubmission:
 
     @property
     def scores(self) -> Path:
-        """Path of the submission's score file; with several context sets, of none of its files."""
+        """Path of the submission's score file, if of one context set (see ``score_paths``)."""
         assert self.board is not None
         return self.board.scores_folder / f"{bare_name(self.source)}.json"
 
@@ -209,7 +209,7 @@ def add_submissions(
         _score_by_board(valid, all_boards, run or RunOptions(), allow_judge_failures, refused)
         scored = [p for p in valid if p.files]
         added = {path: file for p in scored for path, file in p.score_paths().items()}
-        load_scores_of = partial(load_backed_scores, added=added, refused=refused)
+        load_scores_of = partial(load_backed_scores, new_scores=added, refused_lines=refused)
         with site_build(all_boards, load_scores_of, all_boards.site, config) as site:
             # Scores are written before the site is replaced: after a kill here the old site is
             # there, and everything that the next call needs.
@@ -425,9 +425,9 @@ def _score_by_board(
     boards: Boards,
     run: RunOptions,
     allow_failures: bool,
-    refused: list[str],
+    refused_lines: list[str],
 ) -> None:
-    """Score submissions, board by board, and store their scores in their records.
+    """Score submissions by board, in place; add those that cannot be to ``refused_lines``.
 
     Values of single queries are left out if gold is hidden.
 
@@ -436,7 +436,7 @@ def _score_by_board(
         boards: boards of the leaderboard.
         run: where a judge runs, what it may cost.
         allow_failures: whether scores with failures of the judge are accepted.
-        refused: gets a line for each submission that cannot be scored.
+        refused_lines: gets a line for each submission that cannot be scored.
 
     Raises:
         FailuresError: the judge failed on some pairs.
@@ -455,7 +455,9 @@ def _score_by_board(
             text = describe_failures(done.judge.n_failed, files)
             raise FailuresError(f"{text}; nothing was changed", code="judge-failed")
         describe = str if board.gold is None else withhold_error
-        refused += [f"{path}: {escape_line(describe(error))}" for path, error in wrong.items()]
+        refused_lines += [
+            f"{path}: {escape_line(describe(error))}" for path, error in wrong.items()
+        ]
         for file in files:
             mine[file.submission].files.append(file)
 

@@ -69,7 +69,7 @@ class View:
     def list_hardest_queries(
         self, position: int, queries: Collection[str]
     ) -> list[tuple[str, float, bool]]:
-        """List the 20 worst queries of a system by a ranking's main measure: (query id, value, …).
+        """List a system's 20 worst queries: (query id, value, whether the answer is missing).
 
         Queries with the best possible value are left out.
 
@@ -113,11 +113,11 @@ class View:
         best = self._rank_systems()
         absent = {at: _missing_queries(self.files[at]) for at, _ in best}
 
-        def describe_gap(at: int, query: str) -> str:
-            """Note that a system's answer is missing, or how many are if not known which."""
-            if self.files[at].answers:
-                return "missing" if query in absent[at] else ""
-            return missing_text(self.files[at])
+        def describe_gap(position: int, query: str) -> str:
+            """Note that a system's answer is missing, or how many are where which is unknown."""
+            if self.files[position].answers:
+                return "missing" if query in absent[position] else ""
+            return missing_text(self.files[position])
 
         return {
             query: [
@@ -151,16 +151,16 @@ def slug(text: str, used_slugs: set[str]) -> str:
 def make_views(
     files: Sequence[ScoreFile],
     contexts: Mapping[str, str] = MappingProxyType({}),
-    lines: Lines = MappingProxyType({}),
+    baselines: Lines = MappingProxyType({}),
 ) -> list[View]:
-    """Make a leaderboard's rankings, one per context set and protocol, from score files.
+    """Make rankings, with baselines to beat, per context set and protocol from score files.
 
     A ranking compares scores with equal score signatures.
 
     Args:
         files: score files of one benchmark.
         contexts: its context sets with descriptions, which order views of as many systems.
-        lines: lines to beat, by score signature.
+        baselines: lines to beat, by score signature.
     """
     used_slugs: set[str] = set()
     slugs = {id(f): slug(f"{f.system} {f.context}", used_slugs) for f in files}
@@ -176,7 +176,7 @@ def make_views(
                 f"{context}, {protocol}",
                 f"{context}: {contexts[context]}" if context in contexts else context,
                 tuple(names), tuple(mine), tuple(slugs[id(f)] for f in mine),
-                ScoreReport(_with_equal_signatures(mine), lines_to_beat=lines),
+                ScoreReport(_with_equal_signatures(mine), lines_to_beat=baselines),
                 main_measure(mine, names),
             )
         )  # fmt: skip
@@ -190,7 +190,7 @@ def _with_equal_signatures(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
     It is that of the first competitor that answered all queries, else of the first competitor.
     """
-    leading = sorted(files, key=lambda f: (f.is_control, count_asked(f) is not None))
+    leading = sorted(files, key=lambda f: (f.is_control, count_scored_queries(f) is not None))
     signatures = {m.name: m.signature for f in reversed(leading) for m in f.measures}
     return [
         f.model_copy(
@@ -200,7 +200,7 @@ def _with_equal_signatures(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     ]
 
 
-def count_asked(file: ScoreFile) -> int | None:
-    """Get how many queries a score file covers if only a part was scored, else None."""
+def count_scored_queries(file: ScoreFile) -> int | None:
+    """Get how many queries were scored if not all were, from score signatures; else None."""
     asked = (_ASKED.search(measure.signature) for measure in file.measures)
     return next((int(match[1]) for match in asked if match), None)
