@@ -228,7 +228,7 @@ def test_the_grant_is_never_exceeded(pauses: list[float], seed: int, failing: fl
         start = endpoint.time.monotonic()
         endpoint.time.sleep(seconds)
         rows.append((start, endpoint.time.monotonic(), rng.random() < failing))
-        budget.settle(start, rows[-1][2])
+        budget.record_end(start, rows[-1][2])
     seconds, errors = busiest(rows, options.window)
     assert seconds <= options.seconds + 1e-6
     assert errors <= options.errors

@@ -9,7 +9,7 @@ from citeforge.schemas.kg import Graph
 
 
 def select_domain(domain: Domain, graph: Graph) -> Domain:
-    """Select the domain for an entity's class: the given domain or one of its ``others``.
+    """Get the domain (settings of a class) for an entity: the given one, or one nested in it.
 
     It is the given one if none has the class.
     Relations of one class may be inverse to those of another: each has the inverses of both.
@@ -25,7 +25,7 @@ def select_domain(domain: Domain, graph: Graph) -> Domain:
 
 
 def merge_classes(domain: Domain) -> Domain:
-    """Merge a domain and the domains in its ``others`` into one; the first clauses win.
+    """Merge a domain with the domains of other classes nested in it; its own clauses win.
 
     Where several have words for one relation, those of the first stay.
     """
@@ -43,7 +43,7 @@ def merge_classes(domain: Domain) -> Domain:
 
 
 def phrasings(domain: Domain) -> tuple[Phrasing, ...]:
-    """List the question words of a domain, then those of the domains in its ``others``."""
+    """List the question words of a domain, then those of the domains nested in it."""
     return (domain.phrasing, *(other.phrasing for other in domain.others))
 
 
@@ -57,7 +57,7 @@ def _merge_words(first: Phrasing, second: Phrasing) -> Phrasing:
 
 
 def write_class_condition(domain: Domain, variable: str) -> str:
-    """Write the SPARQL pattern that a variable is of a class of the domain or its ``others``."""
+    """Write the SPARQL pattern that a variable is of a class of a domain or of nested ones."""
     link, classes = iri(domain.direct_iri + domain.instance_of), _class_iris(domain)
     if len(classes) == 1:
         return f"?{variable} {link} {classes[0]} ."
@@ -75,5 +75,5 @@ def write_pair_condition(domain: Domain) -> str:
 
 
 def _class_iris(domain: Domain) -> list[str]:
-    """List the IRIs of a domain's class and of its further classes, in angle brackets."""
+    """List the IRIs of the classes of a domain and of nested ones, in angle brackets."""
     return [iri(domain.entity_iri + d.entity_class) for d in (domain, *domain.others)]

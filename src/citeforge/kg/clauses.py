@@ -23,7 +23,7 @@ def _check_slots(text: str, slots: tuple[str, ...] = SLOTS) -> str:
 
 
 def _check_link_slots(text: str) -> str:
-    """Return a clause about how two entities are linked; refuse one without both of them."""
+    """Return a clause that links two entities; refuse one without ``{other}`` or ``{owner}``."""
     if missing := [slot for slot in ("other", "owner") if f"{{{slot}}}" not in text]:
         raise ValueError(f"names no {{{missing[0]}}}")
     return _check_slots(text, LINK_SLOTS)

@@ -279,7 +279,7 @@ class Domain(FrozenRecord):
     @model_validator(mode="before")
     @classmethod
     def _set_ids_of_plain_rdf(cls, fields: Any) -> Any:
-        """Fill in the ids and IRIs that ``model: plain`` fixes; refuse other ones for them."""
+        """Fill in the ids and IRIs that are fixed for domains of plain RDF; refuse other ones."""
         if not isinstance(fields, dict) or fields.get("model") != "plain":
             return fields
         own: dict[str, Any] = {
@@ -296,7 +296,7 @@ class Domain(FrozenRecord):
 
     @model_validator(mode="after")
     def _require_plain_mapping(self) -> Self:
-        """Refuse a domain that has only one of ``model: plain`` and the mapping ``plain``."""
+        """Refuse a domain with ``model: plain`` but no RDF mapping (``plain``), or vice versa."""
         if (self.model == "plain") != (self.plain is not None):
             raise ValueError("model: plain and the mapping `plain` go together")
         return self
@@ -304,7 +304,7 @@ class Domain(FrozenRecord):
     @field_validator("others", mode="before")
     @classmethod
     def _load_others(cls, others: Any) -> Any:
-        """Replace each built-in domain's name in the field ``others`` by the domain itself."""
+        """Replace each built-in domain's name in the field ``others`` by the (nested) domain."""
         known = list_built_in()
         if not isinstance(others, list | tuple):
             return others
@@ -316,7 +316,7 @@ class Domain(FrozenRecord):
     @field_validator("others")
     @classmethod
     def _check_others(cls, others: tuple["Domain", ...], info: ValidationInfo) -> Any:
-        """Refuse domains in ``others`` of another graph, or two domains for one class."""
+        """Refuse nested domains of another graph, or two domains for one class."""
         own = info.data
         if others and own.get("model") == "plain":
             raise ValueError("is for graphs in Wikidata's model, not for model: plain")
@@ -349,7 +349,7 @@ class Domain(FrozenRecord):
         return tuple(dict.fromkeys(labels))
 
     def find_relation(self, name: str) -> str:
-        """Get the label of a relation by its name in an input file; else return the name."""
+        """Get the domain's label for a relation that an input file names; unknown names stay."""
         own = relation_key(name)
         labels = (label for w, label in self.relation_words.items() if relation_key(w) == own)
         return next(labels, name)
@@ -426,7 +426,7 @@ def _read_file(name: str) -> tuple[dict[str, Any], Path]:
 
 
 def _read_other(name: Any, path: Path, index: int) -> Any:
-    """Read a domain that another one's file lists in ``others``; nested ``others`` are dropped.
+    """Read the domain file at ``others[index]`` of another's file; return other values as is.
 
     Args:
         name: of a built-in domain, or of a file beside the other one; other values are returned.

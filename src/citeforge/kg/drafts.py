@@ -128,15 +128,15 @@ class ValueKinds:
     classes: Counter[str] = field(default_factory=Counter)
     n_own: int = 0
 
-    def add(self, datatype: str, class_label: str, n: int, is_own: bool) -> None:
-        """Add ``n`` values of a data type and class label, each "" if unknown, to the counts."""
+    def add(self, datatype: str, class_label: str, n: int, is_profiled_class: bool) -> None:
+        """Add ``n`` values to the counts by data type and by class label, each "" if unknown."""
         self.datatypes[datatype] += n
         self.classes[class_label] += n
-        self.n_own += n * is_own
+        self.n_own += n * is_profiled_class
 
     @property
     def main_sort(self) -> ValueSort:
-        """What most values are, such as ``person``, ``date`` or ``own`` (the class itself)."""
+        """Kind of most values, such as ``person`` or ``date``; ``own`` is the profiled class."""
         commonest = next((name for name, _ in self.datatypes.most_common(1)), "")
         if commonest in DATES:
             return "date"

@@ -94,7 +94,7 @@ class QueryBudget:
             self.waited += pause
             time.sleep(pause)
 
-    def settle(self, start: float, failed: bool) -> None:
+    def record_end(self, start: float, failed: bool) -> None:
         """Record that a query sent at ``start`` has ended now, and whether it failed."""
         now = time.monotonic()
         self._queries.append(_PastQuery(now, now - start, failed))
@@ -293,7 +293,7 @@ class EndpointEngine:
                     message = f"cannot be reached ({error})"
                     raise self._error(message, advice, "endpoint-failed") from error
             finally:
-                self.budget.settle(start, failed)
+                self.budget.record_end(start, failed)
             if left:
                 time.sleep(pause if wait is None else wait)
             pause *= 2
@@ -305,7 +305,7 @@ class EndpointEngine:
         )
 
     def _error(self, message: str, allowed: str, code: str = "endpoint-refused") -> InputError:
-        """Make the error for a SPARQL endpoint that does not answer."""
+        """Make the error for a SPARQL endpoint that does not answer; ``allowed`` is the advice."""
         return InputError(message, path=self.url, allowed=allowed, code=code)
 
     def _send(self, query: str, timeout: float) -> bytes:

@@ -206,7 +206,7 @@ class StoreEngine:
         )
 
     def match_iris(self, entity_iri: str, direct_iri: str) -> None:
-        """Change http to https, or back, in the file's IRIs where the domain's differ so.
+        """Change http to https (or back) in the file's IRIs, where the domain's IRIs have it.
 
         Args:
             entity_iri: what the domain's ids of entities begin with.
@@ -259,15 +259,15 @@ class StoreEngine:
         """Whether the file's RDF is not in Wikidata's model (has no ``wikibase:directClaim``)."""
         return not self._store.query(f"ASK {{ ?relation <{WIKIBASE}directClaim> ?property }}")
 
-    def translate(self, model: PlainModel) -> Translated | None:
-        """Translate the file's graph into Wikidata's model; None if it is in that model.
+    def translate(self, mapping: PlainModel) -> Translated | None:
+        """Translate plain RDF into Wikidata's model by a mapping; None if it is in that model.
 
         Returns:
             Triples of the new graph, and what was left out; None if it is in that model already.
         """
         if not self.is_plain:
             return None
-        translated = Translation(self._store, model).translate()
+        translated = Translation(self._store, mapping).translate()
         self._store = Store()
         lines = "".join(translated.lines).encode()
         self._store.bulk_load(input=lines, format=RdfFormat.N_TRIPLES)
@@ -298,7 +298,7 @@ def _convert_term(term: Any) -> Term:
 
 
 def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
-    """Make the engine for the SPARQL endpoint at a URL, with time limits and reply store."""
+    """Make the engine for a SPARQL endpoint's URL, with time limits and store of run options."""
     if not url.startswith(("http://", "https://")):
         address = "…" if "@" in url else url  # it may hold a password
         raise GRAPHS.unknown_value_error(f"sparql:{address}")
@@ -331,7 +331,7 @@ GRAPHS: Catalogue[Choice, SparqlEngine] = Catalogue(
 
 
 def make_engine(spec: str, run: RunOptions) -> SparqlEngine:
-    """Make the SPARQL engine for a ``--kg`` value, such as ``file:PATH``.
+    """Make the SPARQL engine for a ``--kg`` value, such as ``file:PATH``, with run options.
 
     Raises:
         UsageError: another name, or an endpoint that is no URL.

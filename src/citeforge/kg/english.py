@@ -30,7 +30,7 @@ _ARTICLE_OF_NO_TITLE = re.compile(
 
 
 def guess_label_form(label: str) -> str:
-    """Guess the form of a relation's English label: ``noun``, ``role`` or ``participle``.
+    """Guess a relation label's form: role (member of), participle (educated at) or noun.
 
     It is ``role`` if the label ends in "of" (member of), ``participle`` if it begins with a
     participle and ends in a preposition (educated at), else ``noun`` (occupation).
@@ -57,7 +57,7 @@ def noun_form(label: str, label_form: str) -> str | None:
 
 
 def with_article(name: str, may_be_title: bool = False) -> str:
-    """Add "the" to a name that needs it (``the Greek War of …``, but ``Lord Byron``).
+    """Add "the" to a name that needs it (``the Greek War``); rarely to what may be a title.
 
     Args:
         name: the name.

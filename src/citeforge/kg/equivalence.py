@@ -24,21 +24,21 @@ class Equivalence:
     def __init__(
         self,
         domain: Domain,
-        stated: Mapping[str, Iterable[str]] | None = None,
+        inverses: Mapping[str, Iterable[str]] | None = None,
         graphs: Iterable[Graph] = (),
     ) -> None:
-        """Collect inverse relations and synonymous relations, by which facts are compared.
+        """Collect inverse and synonymous relations of domain and graph, to compare facts by them.
 
         Args:
             domain: declares some of both.
-            stated: relation to the names of its inverses, as the graph states them.
+            inverses: relation to the names of its inverses, as the graph states them.
             graphs: sub-graphs whose links show further inverses.
         """
         self._inverse: defaultdict[str, set[str]] = defaultdict(set)
         self._group: defaultdict[str, set[str]] = defaultdict(set)
         domain = merge_classes(domain)
         declared = ((r, o) for r, others in domain.inverse.items() for o in others)
-        pairs = ((r, o) for r, others in (stated or {}).items() for o in others)
+        pairs = ((r, o) for r, others in (inverses or {}).items() for o in others)
         for one, other in chain(declared, pairs, observed_inverses(graphs)):
             self._inverse[relation_key(one)].add(relation_key(other))
             self._inverse[relation_key(other)].add(relation_key(one))

@@ -101,14 +101,16 @@ class FactReader:
         labels = {self.id_of(t): self.label(same, "intoLabel") for t, same in into.items()}
         return next(((q, labels[q]) for q in sorted(labels, key=id_sort_key)), None)
 
-    def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
-        """Yield the triples of one value: one per unit of a quantity, none if it is left out.
+    def triples(
+        self, entity: str, entity_label: str, value: Term, rows: list[Row]
+    ) -> Iterator[Triple]:
+        """Yield the triples of one value: one, one per unit of a quantity, or none (then counted).
 
         The triple's value is empty if it has no label in the languages asked for.
 
         Args:
             entity: id of the subject.
-            name: its label.
+            entity_label: its label.
             value: the value.
             rows: result rows with the value.
         """
@@ -122,7 +124,7 @@ class FactReader:
             qid, label = self.read_merged(rows) or (self.id_of(value), self.label(rows, "label"))
             if label is None:
                 self.counts["values_without_a_label"] += 1
-            yield Triple(entity, name, prop, relation, label or "", qid)
+            yield Triple(entity, entity_label, prop, relation, label or "", qid)
         elif is_geometry(value.datatype):
             self.counts["values_as_coordinates"] += 1
         elif value.datatype == DATE_TIME:
@@ -135,13 +137,13 @@ class FactReader:
             else:
                 if may_be_year(value.value, finest):
                     self.counts["dates_read_as_years"] += 1
-                yield Triple(entity, name, prop, relation, rendered[0], "", rendered[1])
+                yield Triple(entity, entity_label, prop, relation, rendered[0], "", rendered[1])
         elif value.language and value.language not in self.languages:
             self.counts["values_in_another_language"] += 1
-            yield Triple(entity, name, prop, relation, "")
+            yield Triple(entity, entity_label, prop, relation, "")
         else:
             for text in self._render_literal(value, rows):
-                yield Triple(entity, name, prop, relation, text)
+                yield Triple(entity, entity_label, prop, relation, text)
 
     def _render_literal(self, value: Term, rows: list[Row]) -> Iterator[str]:
         """Yield a literal as text, once per unit if it is a quantity with units.
@@ -172,7 +174,7 @@ class FactReader:
 
 @cache
 def _placeholders(are_titles: bool) -> re.Pattern[str]:
-    """Compile the pattern of labels that name nothing, from ``data/placeholders.toml``.
+    """Compile the pattern of placeholder labels (no names); titles of works match fewer ones.
 
     Args:
         are_titles: whether names in the graph are titles of works.

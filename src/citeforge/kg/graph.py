@@ -41,7 +41,7 @@ class KnowledgeGraph:
         batch: int = BATCH,
         translated: Translated | None = None,
     ) -> None:
-        """Set the SPARQL engine, domain and languages; nothing is queried yet."""
+        """Set engine, domain, languages, batch size, translation (plain RDF); query nothing yet."""
         self.engine, self.domain = engine, domain
         self.ids = {} if translated is None else translated.ids
         self.languages = tuple(languages)
@@ -112,13 +112,15 @@ class KnowledgeGraph:
                 found[old] = min(found.get(old, new), new, key=id_sort_key)
         return found
 
-    def _query_rows(self, template: str, ids: Sequence[str], variable: str) -> Iterator[Row]:
-        """Run a query for batches of ids; yield its rows, each with one id and one value.
+    def _query_rows(
+        self, query_name: str, ids: Sequence[str], value_variable: str
+    ) -> Iterator[Row]:
+        """Run the query ``queries/NAME.rq`` for batches of ids; yield rows with an id and a value.
 
         Args:
-            template: name of the query, ``queries/NAME.rq``.
+            query_name: name of the query, ``queries/NAME.rq``.
             ids: ids of entities or relations, such as ``Q42``.
-            variable: variable of the query that has the value.
+            value_variable: variable of the query that has the value.
         """
         direct = self.domain.direct_iri
 
@@ -126,8 +128,8 @@ class KnowledgeGraph:
             """Run the query for one batch of ids, and check the ids in the reply."""
             asked = [self.domain.entity_iri + q for q in batch]
             entities = self._entities(batch)
-            text = query(template, entities=entities, languages=self._languages, direct=direct)
-            return _require_asked_values(self.engine.select(text), "entity", asked, variable)
+            text = query(query_name, entities=entities, languages=self._languages, direct=direct)
+            return _require_asked_values(self.engine.select(text), "entity", asked, value_variable)
 
         for _, rows in self._batched(ids, query_batch):
             yield from rows
@@ -159,7 +161,7 @@ class KnowledgeGraph:
     def _make_graphs(
         self, ids: Sequence[str], rows: list[Row], unknown: list[str]
     ) -> Iterator[Graph]:
-        """Make the sub-graphs of entities from rows of a reply; collect ids without statements.
+        """Make sub-graphs of entities from a reply; append ids without statements to ``unknown``.
 
         Args:
             ids: ids of the entities.
@@ -200,24 +202,24 @@ class KnowledgeGraph:
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
         """Map each label or alias to the ids of the relations that have it, if any."""
-        return self._ids_by_name("properties_by_label", labels, "prop", {}, all_ids=True)
+        return self._ids_by_name("properties_by_label", labels, "prop", {}, requires_ids=True)
 
     def _ids_by_name(
         self,
-        template: str,
+        query_name: str,
         names: Iterable[str],
-        variable: str,
-        parts: Mapping[str, str],
-        all_ids: bool = False,
+        id_variable: str,
+        placeholders: Mapping[str, str],
+        requires_ids: bool = False,
     ) -> dict[str, list[str]]:
         """Map each label or alias to the ids of the entities or relations that have it.
 
         Args:
-            template: name of the query, ``queries/NAME.rq``.
+            query_name: name of the query, ``queries/NAME.rq``.
             names: labels or aliases.
-            variable: variable of the query that has the id.
-            parts: further conditions of the query, by their name in the template.
-            all_ids: whether a row without an id raises an error; else it is left out.
+            id_variable: variable of the query that has the id.
+            placeholders: further conditions of the query, by their name in the template.
+            requires_ids: whether a row without an id raises an error; else it is left out.
 
         Returns:
             Name to sorted ids; empty lists for names that nothing has.
@@ -229,36 +231,36 @@ class KnowledgeGraph:
             values = " ".join(
                 literal(n, lang or None) for n in batch for lang in self.reader.languages
             )
-            rows = self.engine.select(query(template, names=values, **parts))
-            rows = _require_asked_values(rows, "name", batch, variable)
-            return self._require_ids(rows, variable) if all_ids else rows
+            rows = self.engine.select(query(query_name, names=values, **placeholders))
+            rows = _require_asked_values(rows, "name", batch, id_variable)
+            return self._require_ids(rows, id_variable) if requires_ids else rows
 
         for _, rows in self._batched(list(ids_of), query_batch):
             for row in rows:
-                if row[variable].value.startswith(self.domain.entity_iri):
-                    ids_of[row["name"].value].add(self._id(row[variable]))
+                if row[id_variable].value.startswith(self.domain.entity_iri):
+                    ids_of[row["name"].value].add(self._id(row[id_variable]))
         return {n: sorted(ids, key=id_sort_key) for n, ids in ids_of.items()}
 
-    def statements(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
-        """List statements about two entities: (subject id, relation id, object id), sorted.
+    def statements(self, relation_ids: Iterable[str]) -> list[tuple[str, str, str]]:
+        """List statements of relations between two entities: sorted (subject, relation, object).
 
         One of the two is of the domain's class, and the other one of this class or of another one
         that the domain has words for.
         """
         condition = write_pair_condition(self.domain)
-        text = query("pairs", properties=self._entities(properties), condition=condition)
+        text = query("pairs", properties=self._entities(relation_ids), condition=condition)
         names = ("first", "prop", "second")
         rows = self._ask_once(text, *names, ids=names)
         triples = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
         return sorted(triples, key=lambda t: tuple(map(id_sort_key, t)))
 
-    def count_values_by_class(self, properties: Iterable[str]) -> dict[str, dict[str, int]]:
+    def count_values_by_class(self, relation_ids: Iterable[str]) -> dict[str, dict[str, int]]:
         """Count the values of relations by class, in up to 1,000 statements in all.
 
         Returns:
             Relation id to label of the class to number of values; an empty label for no class.
         """
-        iris = self._entities(properties)
+        iris = self._entities(relation_ids)
         text = query("ends", properties=iris, languages=self._languages, **self._class)
         groups: dict[tuple[str, str], list[Row]] = {}
         for row in self._ask_once(text, "prop", "entities", ids=("prop",)):
@@ -279,15 +281,15 @@ class KnowledgeGraph:
         """Map relation ids to the names of the relations that the graph declares inverse."""
         return self._query_names("inverses", pids)
 
-    def _query_names(self, template: str, ids: Iterable[str]) -> dict[str, list[str]]:
+    def _query_names(self, query_name: str, ids: Iterable[str]) -> dict[str, list[str]]:
         """Map ids to the names that a query finds for each, sorted.
 
         Args:
-            template: name of the query, ``queries/NAME.rq``.
+            query_name: name of the query, ``queries/NAME.rq``.
             ids: ids of entities or relations.
         """
         names_of: dict[str, set[str]] = {q: set() for q in ids}
-        for row in self._query_rows(template, list(names_of), "alias"):
+        for row in self._query_rows(query_name, list(names_of), "alias"):
             names_of[self._id(row["entity"])].add(self.reader.clean(row["alias"].value))
         return {q: sorted(names - {""}) for q, names in names_of.items()}
 
@@ -303,7 +305,7 @@ class KnowledgeGraph:
         return {n: sorted(ids, key=id_sort_key) for n, ids in sorted(ids_of.items())}
 
     def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
-        """Run the SPARQL query in ``queries/NAME.rq``; refuse rows that lack a variable.
+        """Run the SPARQL query ``queries/NAME.rq``; refuse rows that lack one of the variables.
 
         Args:
             name: name of the query.
@@ -314,10 +316,14 @@ class KnowledgeGraph:
             InputError: an endpoint cannot answer.
         """
         text = query(name, languages=self._languages, **parts)
-        return self._ask_once(text, *variables, is_count=True)
+        return self._ask_once(text, *variables, drops_zeros=True)
 
     def _ask_once(
-        self, query_text: str, *variables: str, ids: Sequence[str] = (), is_count: bool = False
+        self,
+        query_text: str,
+        *variables: str,
+        ids: Sequence[str] = (),
+        drops_zeros: bool = False,
     ) -> list[Row]:
         """Run a SPARQL query in one request; refuse rows that lack a variable or have no id.
 
@@ -325,11 +331,15 @@ class KnowledgeGraph:
             query_text: SPARQL.
             variables: variables that each row must have.
             ids: those that must be ids of the domain.
-            is_count: whether a single row of zeros stands for no rows, as in counts of nothing.
+            drops_zeros: whether a single row of zeros stands for no rows, as in counts of nothing.
         """
         try:
             rows = self.engine.select(query_text)
-            if is_count and len(rows) == 1 and {term.value for term in rows[0].values()} == {"0"}:
+            if (
+                drops_zeros
+                and len(rows) == 1
+                and {term.value for term in rows[0].values()} == {"0"}
+            ):
                 return []  # an aggregate of nothing is a row of zeros
             return self._require_ids(_require_bound(rows, *variables), *ids)
         except TooLongError as error:
@@ -361,7 +371,7 @@ class KnowledgeGraph:
                 waiting[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
 
     def _error(self, message: str, allowed: str) -> InputError:
-        """Make the error for a SPARQL endpoint that cannot answer a query."""
+        """Make the error for a SPARQL endpoint that cannot answer; ``allowed`` is the advice."""
         endpoint = self.engine.identity().get("endpoint")
         return InputError(message, path=endpoint, allowed=allowed, code="endpoint-failed")
 
@@ -397,7 +407,7 @@ def open_graph(
     run: RunOptions,
     skip_malformed: bool = False,
 ) -> KnowledgeGraph:
-    """Open the knowledge graph that ``--kg`` names, with its domain and languages.
+    """Open the knowledge graph that ``--kg`` names, with domain, languages and run options.
 
     Args:
         name: ``file:PATH``, ``sparql:URL`` or ``replay:FILE``.
@@ -433,8 +443,10 @@ def open_graph(
     return graph
 
 
-def _translate_plain(engine: SparqlEngine, model: PlainModel, path: Path) -> Translated | None:
-    """Translate a graph of plain RDF into Wikidata's model; None if it is in that model.
+def _translate_plain(
+    engine: SparqlEngine, mapping: PlainModel, domain_path: Path
+) -> Translated | None:
+    """Translate plain RDF into Wikidata's model by a mapping; None if it is in that model.
 
     Raises:
         UsageError: the graph is no file.
@@ -444,18 +456,18 @@ def _translate_plain(engine: SparqlEngine, model: PlainModel, path: Path) -> Tra
         raise UsageError(
             "a domain with model: plain is for --kg file:PATH", code="conflicting-options"
         )
-    translated = engine.translate(model)
+    translated = engine.translate(mapping)
     if translated is None or translated.named:
         return translated
-    names, classes = ", ".join(model.labels), ", ".join(translated.classes[:5]) or "none"
+    names, classes = ", ".join(mapping.labels), ", ".join(translated.classes[:5]) or "none"
     field, what, allowed = "labels", f"names under {names}", "predicates that hold names"
     if not translated.left_out["entities_without_a_label"]:
-        what = f"entities of the classes {', '.join(model.classes)}"
+        what = f"entities of the classes {', '.join(mapping.classes)}"
         field, allowed = "classes", f"its classes: {classes}"
     raise InputError(
         f"{engine.path.name} has no {what}",
-        path=path,
-        line=yaml_line(path, ("plain", field)),
+        path=domain_path,
+        line=yaml_line(domain_path, ("plain", field)),
         field=f"plain.{field}",
         allowed=allowed,
         code="unknown-id",
@@ -474,7 +486,7 @@ def _require_bound(rows: list[Row], *variables: str) -> list[Row]:
 def _require_asked_values(
     rows: list[Row], variable: str, values: Iterable[str], second_variable: str
 ) -> list[Row]:
-    """Return the rows of a reply; refuse a row about a value that was not asked for."""
+    """Return a reply's rows; refuse one that lacks a variable or has a value not asked for."""
     allowed = set(values)
     for row in _require_bound(rows, variable, second_variable):
         if row[variable].value not in allowed:

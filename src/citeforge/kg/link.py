@@ -68,7 +68,7 @@ class Linker:
         return pipeline
 
     def find_names(self, question: str) -> list[str]:
-        """List the names in a question, in order, with at least the domain's number of words."""
+        """List the names in a question, in order; leave out those of fewer words than required."""
         domain = self.kg.domain
         types = None if domain.others else _TYPES.get(domain.entity_class)
         names = [

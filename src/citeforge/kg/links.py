@@ -44,7 +44,7 @@ def read_questions(path: Path) -> Questions:
 def link_questions(
     questions: Questions, linker: Linker, out: Path | None = None
 ) -> tuple[list[list[Link]], LinkQuality | None]:
-    """Link the names in questions to entities: (links per question, quality if known).
+    """Link names in questions, also to file ``out``: (links per question, quality or None).
 
     Args:
         questions: result of :func:`read_questions`.

@@ -27,7 +27,7 @@ ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
 
 
 def _expand(name: str, info: ValidationInfo) -> str:
-    """Expand ``prefix:name`` to an IRI; return an IRI unchanged, refuse anything else."""
+    """Expand ``prefix:name`` to an IRI (pydantic validator); return an IRI, refuse all else."""
     prefix, _, rest = name.partition(":")
     prefixes = info.data.get("prefixes", {})
     if prefix in prefixes:

@@ -83,7 +83,7 @@ class ClassProfile:
         return next(labels, self.entity_class)
 
     def draft(self, domain: Domain) -> str:
-        """Draft the domain of a class as YAML, with words for relations that have none.
+        """Draft a domain of the profiled class as YAML; extend ``domain`` if that is of the class.
 
         A domain for another class gives its IRIs alone: its words are about other entities.
         Uninformative relations are left out.
@@ -215,8 +215,8 @@ class PredicateProfile:
     example: str
     sort: ValueSort
 
-    def map_values(self) -> str:
-        """Choose the type of values for the predicate in a mapping, such as ``date``."""
+    def value_type(self) -> str:
+        """Choose the type of the predicate's values for a drafted mapping, such as ``date``."""
         is_literal = self.node == "text" and self.sort in ("date", "number")
         return self.sort if is_literal else self.node
 
@@ -238,7 +238,7 @@ class PlainProfile:
     predicates: list[PredicateProfile]
 
     def draft(self, name: str) -> str:
-        """Draft a domain that maps every predicate of plain RDF, as YAML to be edited.
+        """Draft a domain called ``name`` that maps all predicates of plain RDF, as YAML to edit.
 
         Its words are for the predicates of the class that questions are about.
 
@@ -258,7 +258,7 @@ class PlainProfile:
             **({"aliases": aliases} if aliases else {}),
             "language": "en",
             "relations": {
-                p.iri: {"label": named[p.iri], "values": p.map_values()}
+                p.iri: {"label": named[p.iri], "values": p.value_type()}
                 for p in self.predicates
                 if p.iri in named
             },
@@ -309,7 +309,8 @@ def profile_plain(kg: KnowledgeGraph, entity_class: str | None = None) -> PlainP
         class_iri = row["class"].value if "class" in row and row["class"].type == "uri" else ""
         kinds.setdefault(row["predicate"].value, ValueKinds()).add(
             row["datatype"].value if "datatype" in row else "", local_words(class_iri),
-            _read_count(kg, row, "values"), is_own=bool(class_iri) and class_iri == largest,
+            _read_count(kg, row, "values"),
+            is_profiled_class=bool(class_iri) and class_iri == largest,
         )  # fmt: skip
     predicates = []
     for row in kg.ask("predicates", ("predicate", "triples", "literals")):
@@ -382,7 +383,7 @@ def _find_value_kinds(
     for (pid, datatype, class_iri), mine in same.items():
         kinds.setdefault(pid, ValueKinds()).add(
             datatype, kg.reader.label(mine, "label") or "", _read_count(kg, mine[0], "values"),
-            is_own=class_iri == kg.domain.entity_iri + class_id,
+            is_profiled_class=class_iri == kg.domain.entity_iri + class_id,
         )  # fmt: skip
     return kinds
 

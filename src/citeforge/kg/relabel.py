@@ -59,7 +59,7 @@ def _with_labels(names: Iterable[str]) -> str:
 
 
 def _find_labels(kg: KnowledgeGraph, condition: str) -> dict[str, str]:
-    """Map names to the labels of the entities they name, in the best language asked for.
+    """Map names to labels, in the best language, of entities that a SPARQL condition selects.
 
     Args:
         kg: the graph.

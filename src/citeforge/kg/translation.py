@@ -68,7 +68,7 @@ class Translation:
     """Translates the facts of a store that a mapping names, in linear time."""
 
     def __init__(self, store: Store, model: PlainModel) -> None:
-        """Collect the mapped entities and facts of a plain RDF store, and assign ids to them."""
+        """Collect the entities and facts of a plain RDF store by a mapping; assign ids to them."""
         self.store, self.model = store, model
         self.counts: Counter[str] = Counter()
         self.names = {p: self._literals(p) for p in dict.fromkeys((*model.labels, *model.aliases))}
@@ -146,7 +146,7 @@ class Translation:
                 self._count(count_key("relations_without_a_triple", predicate))
 
     def _find_misfit(self, value: Any, value_type: str) -> str | None:
-        """Get the count key of why a value does not fit a mapped relation; None if it fits.
+        """Get the key by which a value of the wrong type is counted; None if the value fits.
 
         Args:
             value: IRI, literal or blank node of pyoxigraph.
