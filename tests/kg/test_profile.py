@@ -121,6 +121,28 @@ def test_the_class_can_be_chosen(tmp_path: Path, inline: Inline) -> None:
     assert drafted.plain is not None and drafted.plain.classes == ("https://schema.org/City",)
 
 
+def test_the_choice_of_a_class_is_explained_where_there_are_several(
+    tmp_path: Path, inline: Inline
+) -> None:
+    people = "\n".join(f'wd:Q{n} r:label "P {n}"@en ; wdt:P31 wd:Q5 .' for n in (20, 21, 22))
+    (tmp_path / "g.ttl").write_text(f'{BRIDGES}{people}\nwd:Q5 r:label "human"@en .')
+    profile = ("kg", "profile", "--kg", "file:g.ttl")
+    told = inline.ok(*profile, "--out", "d.yaml").stdout
+    assert "3 entities of Q5; classes: Q5 human 3, Q9 bridge 2, Q10 Q10 1" in told
+    assert (
+        "this is human (Q5), the class of people; for another class, such as bridge (Q9):\n"
+        "  --class bridge\n"
+    ) in told  # 80 columns
+    assert "this is" not in inline.ok(*profile, "--class", "Q5").stdout
+    (tmp_path / "g.ttl").write_text(f'{BRIDGES}wd:Q5 r:label "human"@en .')
+    told = " ".join(inline.ok(*profile).stdout.split())
+    assert "this is bridge (Q9), the largest class; for another class, such as Q10 (Q10):" in told
+    plain = inline.ok("kg", "profile", "--kg", f"file:{EXAMPLES / 'plain' / 'people.ttl'}").stdout
+    assert "the largest class; for another class" in " ".join(plain.split())
+    (tmp_path / "g.ttl").write_text(BRIDGES.replace("wd:Q3 wdt:P31 wd:Q10", "wd:Q3 wdt:P31 wd:Q9"))
+    assert "this is" not in inline.ok(*profile).stdout  # the only class
+
+
 BOOKS = """
 @prefix s: <https://schema.org/> .
 @prefix e: <https://example.org/> .

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from citeforge.cli.command import NamedCommands, path_option
 from citeforge.cli.options import add_options, field_options, record_from
+from citeforge.cli.terminal import echo_wrapped
 from citeforge.engines.shown import show_number
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.flags import fields_in
@@ -69,6 +71,7 @@ def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> No
     by hand and passed as --domain.
     """
     from citeforge.engines.files import write_text
+    from citeforge.kg.plain import local_words
     from citeforge.kg.profile import profile_class, profile_plain
 
     graph = open_kg(parameters)
@@ -76,14 +79,36 @@ def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> No
         listing = profile_plain(graph, entity_class)
         text = listing.draft(out.stem if out is not None else "draft")
         _show_predicates(listing)
+        own, why = listing.entity_class, "the largest class"
+        labels = {iri: local_words(iri) for iri, _ in listing.classes}
     else:
         class_profile = profile_class(graph, entity_class)
         text = class_profile.draft(graph.domain)
         _show_relations(class_profile, graph.domain.model)
+        own, domain = class_profile.entity_class, graph.domain
+        why = f"the class of {domain.name}" if own == domain.entity_class else "the largest class"
+        labels = {name: label for name, label, _ in class_profile.classes}
+    if entity_class is None:
+        _explain_choice(own, why, labels)
     _echo_counts(graph.all_counts())
     if out is not None:
         write_text(out, text)
         click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
+
+
+def _explain_choice(own: str, why: str, labels: Mapping[str, str]) -> None:
+    """Print why a class was profiled, and how to choose another one where there is one.
+
+    Args:
+        own: id or IRI of the profiled class.
+        why: the reason.
+        labels: labels of all classes by id or IRI, the largest class first.
+    """
+    if other := next((name for name in labels if name != own), None):
+        echo_wrapped(
+            f"this is {labels[own]} ({own}), {why}; for another class, such as {labels[other]} "
+            f"({other}): --class {quote(labels[other])}"
+        )
 
 
 def _echo_counts(counts: Mapping[str, int]) -> None:
@@ -99,12 +124,12 @@ def _show_predicates(listing: "PlainProfile") -> None:
     from citeforge.engines.report_table import Table
 
     click.echo("model: plain")
-    click.echo(
+    echo_wrapped(
         "give --domain with model: plain, which maps its predicates; --out drafts one; see "
         "docs/kalma.md"
     )
     listed = ", ".join(f"{iri} {n:,}" for iri, n in listing.classes[:_MOST_CLASSES])
-    click.echo(f"classes: {listed or 'none'}")
+    echo_wrapped(f"classes: {listed or 'none'}")
     head = ("predicate", "triples", "entities", "values", "kind", "e.g.")
     rows = [
         (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.node, p.example[:40])
@@ -126,7 +151,7 @@ def _show_relations(listing: "ClassProfile", model: str) -> None:
     listed = ", ".join(
         f"{name} {label} {n:,}" for name, label, n in listing.classes[:_MOST_CLASSES]
     )
-    click.echo(
+    echo_wrapped(
         f"{listing.entities:,} entities of {listing.entity_class}; classes: {listed or 'none'}"
     )
     head = ("relation", "id", "entities", "values", "e.g.", "words")
