@@ -41,7 +41,7 @@ class Catalogue(Generic[D, T]):
         requires: str = "",
         unknown: Callable[[str], UsageError] | None = None,
     ) -> None:
-        """Set up a catalogue of named declarations (such as judges), with the built-in ones.
+        """Set up a catalogue of built-in declarations, and of those in a group of plugins.
 
         Args:
             group: one of :data:`citeforge.engines.plugins.GROUPS`; empty for a sort that no plugin
@@ -248,7 +248,7 @@ class Catalogue(Generic[D, T]):
         return make
 
 
-def _argument_of(row: Named) -> str:
-    """Get the placeholder of a name's argument (``MODEL`` of ``hf:MODEL``); empty without one."""
-    argument: str = getattr(row, "argument", "")
+def _argument_of(declared: Named) -> str:
+    """Get the placeholder that a declared name has (``MODEL`` of ``hf:MODEL``); empty without."""
+    argument: str = getattr(declared, "argument", "")
     return argument

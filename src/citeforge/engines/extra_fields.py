@@ -28,7 +28,7 @@ _Members = dict[str, msgspec.Raw]
 def read_known_fields(
     path: Path, row_type: type[Row], option: ExtraFields, counts: dict[str, int], noun: str
 ) -> Iterator[tuple[int, Row]]:
-    """Read (line number, row) of JSON Lines; refuse, drop or keep undefined fields, and count.
+    """Yield (line number, row); refuse, drop or keep undefined fields, counted per ``noun``.
 
     Args:
         path: file to read.
@@ -71,7 +71,7 @@ class _UnknownFields:
         self._path, self._row_type, self._option = path, row_type, option
 
     def remove_undefined(self, number: int, line: bytes) -> bytes:
-        """Return a JSON line without the fields that its row type does not define.
+        """Remove undefined fields from a JSON line: by option, refuse, drop or move them.
 
         With ``keep`` they are moved into ``metadata``. Malformed JSON is returned as it is.
 
@@ -108,7 +108,7 @@ class _UnknownFields:
 def count_extra_fields(
     counts: dict[str, int], noun: str, names: Iterable[str], n_rows: int, option: ExtraFields
 ) -> None:
-    """Add to ``counts`` the number of rows with undefined fields, under the fields' names.
+    """Set in ``counts`` how many rows (``noun``) had undefined fields dropped or kept, if any.
 
     Args:
         counts: takes in the number, unless it is 0.

@@ -110,7 +110,7 @@ def follow_link(path: Path) -> Path:
 
 
 def require_writable(*paths: Path) -> None:
-    """Raise an error if files cannot be written there, before costly work (tries each folder).
+    """Raise an error if files cannot be written at these paths, before costly work (tries each).
 
     Raises:
         InputError: one cannot be written: a full disk, a read-only folder, or a folder there.

@@ -89,17 +89,17 @@ def is_taken(out: Path) -> bool:
 
 @contextmanager
 def file_lock(
-    lock: Path, target: Path, wait: bool = False, shared: bool = False,
-    alternative: str = "another --out",
+    lock_file: Path, target: Path, wait: bool = False, shared: bool = False,
+    advice: str = "another --out",
 ) -> Iterator[bool]:  # fmt: skip
-    """Lock ``target`` by a lock file; yield whether this is the process's first lock on it.
+    """Lock ``target`` by a lock file; yield whether this process held no lock on it before.
 
     Args:
-        lock: file that is locked; made in an existing folder, removed afterwards.
+        lock_file: file that is locked; made in an existing folder, removed afterwards.
         target: path that the user named, for the message.
         wait: wait until the other process has ended, in place of the error.
         shared: whether this process may hold it several times.
-        alternative: alternative to the target, for the message.
+        advice: what to use in place of the target, for the message.
 
     Returns:
         Whether this is the process's first hold of it.
@@ -108,43 +108,45 @@ def file_lock(
         InputError: another process works on it; says which.
     """
     # Through a link, in a folder of another user, we would write into its target.
-    refuse_link(lock)
+    refuse_link(lock_file)
     seconds = -1 if wait else _LOCK_SECONDS
-    mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_write_pid)
+    mutex = FileLock(
+        lock_file, seconds, thread_local=False, is_singleton=shared, on_acquired=_write_pid
+    )
     try:
         try:
-            _acquire(mutex, lock)
+            _acquire(mutex, lock_file)
         except KeyboardInterrupt:
-            _release(mutex, lock)
+            _release(mutex, lock_file)
             raise
     except Timeout:
         raise InputError(
-            f"is being written by {_describe_holder(lock)}",
+            f"is being written by {_describe_holder(lock_file)}",
             path=target,
-            allowed=f"wait until it has ended, or {alternative}",
+            allowed=f"wait until it has ended, or {advice}",
             code="locked",
         ) from None
     except _UnsignedLockError:
-        lock.unlink(missing_ok=True)
+        lock_file.unlink(missing_ok=True)
         raise
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        lock.unlink(missing_ok=True)  # no process can hold it
+        lock_file.unlink(missing_ok=True)  # no process can hold it
         raise InputError(
             f"is on a file system without locks ({error.strerror})",
             path=target,
-            allowed=f"{alternative} on a local disk; move it afterwards",
+            allowed=f"{advice} on a local disk; move it afterwards",
             code="storage",
         ) from error
     try:
         yield mutex.lock_counter == 1
     finally:
-        _release(mutex, lock)
+        _release(mutex, lock_file)
 
 
-def _acquire(mutex: FileLock, lock: Path) -> None:
-    """Acquire a lock, trying until its timeout; only the pauses may be interrupted."""
+def _acquire(mutex: FileLock, lock_file: Path) -> None:
+    """Acquire the mutex of a lock file by its timeout; only the pauses may be interrupted."""
     deadline = None if mutex.timeout < 0 else time.monotonic() + mutex.timeout
     while True:
         try:
@@ -152,20 +154,20 @@ def _acquire(mutex: FileLock, lock: Path) -> None:
                 mutex.acquire(blocking=False)
             return
         except FileNotFoundError:
-            lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
+            lock_file.parent.mkdir(exist_ok=True)  # its last holder has just removed it
         except Timeout:
             if deadline is not None and time.monotonic() >= deadline:
                 raise
             time.sleep(mutex.poll_interval)
 
 
-def _release(mutex: FileLock, lock: Path) -> None:
-    """Release one hold on a lock; the last one also removes the lock file."""
+def _release(mutex: FileLock, lock_file: Path) -> None:
+    """Release one hold on a lock file's mutex; the last one also removes the file."""
     with interrupts_held():
         if mutex.lock_counter == 1:
             # Removed while it is held: who waits for the name finds another file, or none.
             with suppress(OSError):
-                lock.unlink()
+                lock_file.unlink()
         if mutex.lock_counter:
             mutex.release()
 
@@ -234,20 +236,20 @@ def staging_directory(out: Path, allowed_names: Iterable[str] = (PACKAGE,)) -> I
         yield root
 
 
-def _undo_replacement(root: Path, out: Path) -> None:
+def _undo_replacement(working_folder: Path, out: Path) -> None:
     """Restore the output folder that a killed process moved away, unless a new one replaced it."""
-    if (root / OLD).exists():
+    if (working_folder / OLD).exists():
         if out.exists():
-            remove_tree(root / OLD)
+            remove_tree(working_folder / OLD)
         else:
-            (root / OLD).rename(out)
+            (working_folder / OLD).rename(out)
 
 
-def _remove_if_empty(root: Path) -> None:
+def _remove_if_empty(working_folder: Path) -> None:
     """Remove the working folder unless something is left in it."""
     # Where it is not empty: work worth resuming, or another process has begun there.
     with suppress(OSError), interrupts_held():
-        root.rmdir()
+        working_folder.rmdir()
 
 
 def is_temporary(path: Path) -> bool:
@@ -256,7 +258,7 @@ def is_temporary(path: Path) -> bool:
 
 
 def refuse_foreign_files(folder: Path, names: list[str]) -> None:
-    """Raise an error that names a folder's files that were not written by citeforge.
+    """Raise the error that lists ``names``: files in a folder that citeforge did not write.
 
     Raises:
         InputError: always; names them.
@@ -295,7 +297,7 @@ def put_in_place(folder: Path, out: Path) -> None:
 
 
 @contextmanager
-def atomic_directory(out: Path, foreign_files: ForeignFiles | None = None) -> Iterator[Path]:
+def atomic_directory(out: Path, list_foreign_files: ForeignFiles | None = None) -> Iterator[Path]:
     """Make an empty temporary folder; it becomes ``out`` when the block ends without an error.
 
     A folder that is replaced steps aside for the moment of the rename; when a process dies in that
@@ -303,7 +305,7 @@ def atomic_directory(out: Path, foreign_files: ForeignFiles | None = None) -> It
 
     Args:
         out: final name.
-        foreign_files: lists those of a folder that may be replaced; None to replace nothing.
+        list_foreign_files: lists those of a folder that may be replaced; None to replace nothing.
 
     Raises:
         InputError: foreign files are there, or another process is making it.
@@ -312,14 +314,14 @@ def atomic_directory(out: Path, foreign_files: ForeignFiles | None = None) -> It
         folder = root / PACKAGE
         remove_tree(folder)
         if is_taken(out):
-            if foreign_files is None:
+            if list_foreign_files is None:
                 raise InputError(
                     "exists already and is not empty",
                     path=out,
                     allowed="another --out",
                     code="output-exists",
                 )
-            names = foreign_files(out)
+            names = list_foreign_files(out)
             if names:
                 refuse_foreign_files(out, names)
         try:

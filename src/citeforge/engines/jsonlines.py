@@ -93,7 +93,7 @@ def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
 def require_unique_names(
     content: bytes, path: Path, line: int | None = None, expected_names: Sequence[bytes] = ()
 ) -> None:
-    """Refuse a JSON document in which an object, at any depth, has a name twice.
+    """Refuse JSON in which an object has a name twice; fast if it has only expected names.
 
     Args:
         content: JSON in UTF-8 that has been decoded without an error before.
@@ -182,7 +182,7 @@ def read_rows(
     header: re.Pattern[bytes] | None = None,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[tuple[int, Row]]:
-    """Stream (1-based line number, row) from a JSON Lines file, plain or compressed.
+    """Stream (line number, row) of JSON Lines; skip a ``header``; pass errors to ``on_error``.
 
     One JSON object per line, UTF-8; a byte order mark and CR before LF are no part of a line, and
     blank lines are passed over. Memory grows with the longest line only.
@@ -228,7 +228,7 @@ def read_rows(
 def _numbered_lines(
     file: IO[bytes], path: Path, on_error: Callable[[InputError], None] | None = None
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) of a file without its byte order mark.
+    """Yield (number, line) of a file; ``on_error`` gets the errors of oversized lines.
 
     Args:
         file: content of the file.
@@ -254,7 +254,7 @@ def _numbered_lines(
 
 
 def _measure_rest(file: IO[bytes], line_start: bytes) -> int | None:
-    """Read the rest of an oversized line; return its total bytes, None if it is enormous."""
+    """Read a line that begins with ``line_start`` to its end; return its bytes, None if huge."""
     line, size = line_start, len(line_start)
     while not line.endswith(b"\n") and size <= _LONGEST_SKIPPED:
         if not (line := file.readline(1 << 20)):
@@ -303,7 +303,7 @@ def read_start(path: Path, size: int) -> bytes:
 def raw_lines(
     path: Path, on_error: Callable[[InputError], None] | None = None
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) of a plain or compressed file, without line ends and byte order mark.
+    """Yield (number, line) without line ends; ``on_error`` gets the errors of oversized lines.
 
     Args:
         path: file to read.

@@ -141,13 +141,13 @@ def one_line(message: str) -> str:
     return mask_keys(" ".join(words))[:_LONGEST_MESSAGE]
 
 
-def shorten_message(message: str, most: int) -> str:
+def shorten_message(message: str, max_length: int) -> str:
     """Put a message on one line of limited length, without keys, cut at a sentence or word."""
     text = mask_keys(" ".join(message.split()))
-    if len(text) > most:
-        ends = [end.start() for end in _SENTENCE_END.finditer(text) if end.start() <= most]
+    if len(text) > max_length:
+        ends = [end.start() for end in _SENTENCE_END.finditer(text) if end.start() <= max_length]
         text = text[: ends[-1]] if ends else text
-    return shorten(text, most, placeholder=" …")
+    return shorten(text, max_length, placeholder=" …")
 
 
 def error_line(error: BaseException) -> str:

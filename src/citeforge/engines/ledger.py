@@ -51,10 +51,10 @@ class Ledger:
     has_price: bool = False
     _lock: Lock = field(default_factory=Lock)
 
-    def pay(self, who: str, paid: Paid) -> None:
-        """Record paid calls of a model (``who``: its role and name, as ``judge openai:m``)."""
+    def pay(self, model_label: str, paid: Paid) -> None:
+        """Record paid calls of a model, labelled with its role and name (``judge openai:m``)."""
         with self._lock:
-            self.paid[who] = self.paid.get(who, Paid()) + paid
+            self.paid[model_label] = self.paid.get(model_label, Paid()) + paid
 
     def keep(self, noun: str, location: object, count: int = 1) -> None:
         """Record how many results, such as replies, are kept in a file or folder for later runs."""
@@ -72,10 +72,10 @@ class Ledger:
         parts = (f"{count_text(n, what)} in {place}" for (what, place), n in kept.items())
         return f"kept: {', '.join(parts)}"
 
-    def plan(self, who: str, plan: Any) -> None:
-        """Record calls of a model (``who``, as ``judge openai:m``) that a dry run would make."""
+    def plan(self, model_label: str, plan: Any) -> None:
+        """Record calls that a dry run would make of a model, labelled as ``judge openai:m``."""
         with self._lock:
-            self.planned.setdefault(who, []).append(plan)
+            self.planned.setdefault(model_label, []).append(plan)
 
     def cost_line(self) -> str:
         """Write in one line what the command cost, by model; empty without a price."""
@@ -84,7 +84,7 @@ class Ledger:
         total = sum(self.paid.values(), Paid())
         if not total.calls:
             return "cost 0.0000: no call was paid for"
-        parts = [f"{who} {show_number(p.cost, 4)}" for who, p in sorted(self.paid.items())]
+        parts = [f"{label} {show_number(p.cost, 4)}" for label, p in sorted(self.paid.items())]
         shares = f" ({', '.join(parts)})" if len(parts) > 1 else f" ({min(self.paid)})"
         calls = "1 call" if total.calls == 1 else f"{total.calls:,} calls"
         return (

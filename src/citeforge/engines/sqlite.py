@@ -144,7 +144,7 @@ def _write_lock(path: Path) -> Iterator[bool]:
     lock = Path(f"{path.resolve()}.lock")
     with storage_errors(path):
         lock.parent.mkdir(parents=True, exist_ok=True)
-        with file_lock(lock, path, shared=True, alternative="another store") as is_first:
+        with file_lock(lock, path, shared=True, advice="another store") as is_first:
             yield is_first
 
 

@@ -133,7 +133,7 @@ def plan_run(
         if judging is not None and n_asked:
             checked.append(plan_answers(*given, judging, n_asked))
     if judging is not None and checked:
-        parts[judging.llm.who(CHAT)] = merge_plans(checked)
+        parts[judging.llm.bill_label(CHAT)] = merge_plans(checked)
     if not parts:
         names = ", ".join(system.name for system in declared)
         raise UsageError(f"--dry-run: {names} asks no LLM", code="option-without-effect")

@@ -200,13 +200,13 @@ def plan_judging(
             cited = shown[:_USUAL_CITATIONS]
             pairs += [Pair(text, statement) for text in [" ".join(cited), *cited] if text.strip()]
         answer = "?" * (_BYTES_PER_TOKEN * max_answer)
-        longest = judge.bill([Pair(" ".join(["?", *shown]), answer)]).most
+        longest = judge.plan_calls([Pair(" ".join(["?", *shown]), answer)]).most
         most += longest.times(answers_per_query * max_answer)
     note = (
         f"judge: about {_USUAL_STATEMENTS} statements per answer with {_USUAL_CITATIONS} citations "
         "each; at most one question per token of an answer"
     )
-    return replace(judge.bill(pairs), most=most, notes=(note,))
+    return replace(judge.plan_calls(pairs), most=most, notes=(note,))
 
 
 def reply_line(task: Task, reply: Reply) -> dict[str, Any]:

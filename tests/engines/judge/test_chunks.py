@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from citeforge.engines.judge.chunks import nltk_words, sentence_chunks, sentences
+from citeforge.engines.judge.chunks import count_nltk_tokens, sentence_chunks, sentences
 from citeforge.schemas.judge_profile import Chunks
 
 PREMISE = "The bridge opened in 1964. It was moved to Arizona in 1971.\nIt stands in Lake Havasu."
@@ -36,7 +36,7 @@ def test_chunks_hold_whole_sentences(n: int) -> None:
 
 def test_chunks_of_the_other_ways() -> None:
     # FactCG counts NLTK's tokens: 6 (five words and the full stop), 8 and 6.
-    assert [nltk_words(s) for s in sentences(PREMISE)] == [6, 8, 6]
+    assert [count_nltk_tokens(s) for s in sentences(PREMISE)] == [6, 8, 6]
     one, two, three = sentences(PREMISE)
     assert sentence_chunks(PREMISE, Chunks(size=14, of="nltk-words"), len) == [
         f"{one}\n{two}",

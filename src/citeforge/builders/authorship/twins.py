@@ -171,8 +171,8 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
         """Make stand-ins for the entailment questions about each twin, for a cost estimate."""
         return [pair for i in ids for pair in _twin_pairs(i, texts[i][1])]
 
-    checked = judge.bill(pairs(shown), pairs(replacing), tries)
-    return total_plan({llm.who(CHAT): writer, judge.llm.who(CHAT): checked})
+    checked = judge.plan_calls(pairs(shown), pairs(replacing), tries)
+    return total_plan({llm.bill_label(CHAT): writer, judge.llm.bill_label(CHAT): checked})
 
 
 def _twin_pairs(name: str, text: str) -> list[Pair]:

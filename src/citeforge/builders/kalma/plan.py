@@ -157,14 +157,16 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
         most += _largest(bounds).times(len(pairs) * n * attempts)
     plan = llm.plan(recorder.requests)
     notes = ("paragraphs are as long as the template's",)
-    parts = {llm.who(CHAT): replace(plan, most=most, notes=notes)}
+    parts = {llm.bill_label(CHAT): replace(plan, most=most, notes=notes)}
     if judge is not None:
-        bounds = [judge.bill([pair]).most for pair in agreeing.pairs]
+        bounds = [judge.plan_calls([pair]).most for pair in agreeing.pairs]
         most = _largest(bounds).times(2 * JUDGE_TRIES * len(pairs) * n_extensions * attempts)
-        parts[judge.llm.who(CHAT)] = replace(judge.bill(agreeing.pairs), most=most)
+        parts[judge.llm.bill_label(CHAT)] = replace(judge.plan_calls(agreeing.pairs), most=most)
     if asks.llm is not None:
         checker = llm_for_dry_run(recipe.checker, run, store, catalogue=CHECKERS)
-        parts[checker.who(CHAT)] = checker.plan(asking.requests, tries=CHECK_TRIES * attempts)
+        parts[checker.bill_label(CHAT)] = checker.plan(
+            asking.requests, tries=CHECK_TRIES * attempts
+        )
     if ledger.planned:
         parts[f"perplexity {recipe.perplexity}"] = planned_total(ledger)
     return total_plan(parts)

@@ -161,7 +161,7 @@ class ClassifierModel(NliModel):
         return [p.premise for p in pairs], [p.hypothesis for p in pairs]
 
     def _cut(self, pair: Pair, n_tokens: int) -> Encoded:
-        """Encode a pair that is too long: cut the premise first, then the hypothesis.
+        """Encode a pair of ``n_tokens``, too many: cut the premise first, then the hypothesis.
 
         Args:
             pair: the pair.

@@ -42,7 +42,7 @@ class PairParts:
     """
 
     def __init__(self, split_pairs: Sequence[list[list[Pair]]], uses_mean: bool = False) -> None:
-        """Collect the distinct parts of split pairs: a sentence with a chunk of the premise each.
+        """Collect the distinct (sentence, chunk) parts of pairs; combine by worst or mean sentence.
 
         Args:
             split_pairs: result of :func:`split_pair` of each pair: a row for each sentence of the
@@ -68,7 +68,7 @@ class PairParts:
 
 
 def combine_decisions(rows: Sequence[Sequence[Decision]], uses_mean: bool = False) -> Decision:
-    """Combine the decisions on a pair's parts: best chunk per sentence, then worst sentence.
+    """Combine decisions on a pair's parts: best chunk per sentence, then worst or mean sentence.
 
     The best chunk counts for each sentence; one that tells nothing leaves the decision to others.
     Of the sentences the least counts.
@@ -91,7 +91,7 @@ def combine_decisions(rows: Sequence[Sequence[Decision]], uses_mean: bool = Fals
 
 
 def sentence_chunks(premise: str, chunks: Chunks, count_tokens: Count) -> list[str]:
-    """Split a premise into chunks of whole sentences, as the judge profile says.
+    """Split a premise into chunks of whole sentences, by the method and size in ``chunks``.
 
     ``even-words`` is AlignScore's method, ``nltk-words`` FactCG's, the others are MiniCheck's.
     FactCG's code puts an empty chunk before a first sentence that is too long; here there is none.
@@ -107,7 +107,7 @@ def sentence_chunks(premise: str, chunks: Chunks, count_tokens: Count) -> list[s
         each = max(len(pieces) // n_chunks, 1)
         joined = [" ".join(pieces[i : i + each]) for i in range(0, len(pieces), each)]
     elif chunks.of == "nltk-words":
-        joined = _group_sentences(sentences(premise), chunks.size, nltk_words, "\n")
+        joined = _group_sentences(sentences(premise), chunks.size, count_nltk_tokens, "\n")
     else:
         unit: Count = (lambda text: len(text.split())) if chunks.of == "words" else count_tokens
         pieces = [s for block in premise.split("\n") for s in (*sentences(block), "\n")][:-1]
@@ -155,7 +155,7 @@ def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in _punkt()(text)]
 
 
-def nltk_words(text: str) -> int:
+def count_nltk_tokens(text: str) -> int:
     """Count the tokens of ``nltk.word_tokenize``."""
     from nltk.tokenize import NLTKWordTokenizer
 

@@ -55,7 +55,7 @@ class HfJudge:
         run: RunOptions | None = None,
         dtype: str | None = None,
     ) -> None:
-        """Set up a local model as judge; it is loaded when it is first asked.
+        """Set up a local model as judge, by judge options and run options; it loads on first use.
 
         Args:
             name: repository of the Hub, or folder.
@@ -231,7 +231,7 @@ class HfJudge:
         close: list[int] = []
 
         def compute_margins(rows: list[int]) -> list[float | None]:
-            """Compute the margins of one batch, given as indices of encoded pairs."""
+            """Compute margins of encoded pairs, given by index; None for one beyond the memory."""
             return self._model.margins([encoded[i] for i in rows])
 
         margins_of = one_thread_each(compute_margins, batches, self._model.settings.device)

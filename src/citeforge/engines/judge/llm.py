@@ -36,7 +36,7 @@ class LlmJudge:
     def __init__(
         self, llm: OpenAiLlm, profile: JudgeProfile | None = None, repeat: int = 0
     ) -> None:
-        """Set up an LLM as judge, with a profile that defines its prompt and verdicts.
+        """Set up an LLM as judge, with a profile of prompt and verdicts; ``repeat`` counts from 0.
 
         Args:
             llm: model to ask.
@@ -67,7 +67,7 @@ class LlmJudge:
 
     @property
     def comparable(self) -> bool:
-        """Whether the judge uses its LLM's built-in profile, and that makes scores comparable."""
+        """Whether the judge uses its LLM's built-in profile, made for comparable scores."""
         declared = self.profile == profile_of_model(self.llm.model)
         return declared and is_built_in(self.profile) and bool(self.profile.comparable_with)
 
@@ -95,10 +95,10 @@ class LlmJudge:
         requests = self._first_requests(pairs)
         return sum(estimate_prompt_tokens(r.payload(self.llm.model)) for r in requests)
 
-    def bill(
+    def plan_calls(
         self, pairs: Sequence[Pair], possible_pairs: Sequence[Pair] = (), max_rounds: int = 1
     ) -> RunPlan:
-        """Plan the LLM calls that judging pairs takes, with their cost, without sending any.
+        """Plan the LLM calls to judge certain and possible pairs, in at most ``max_rounds`` rounds.
 
         Args:
             pairs: what is asked in any case.
@@ -113,7 +113,7 @@ class LlmJudge:
         self.llm.rehearse_chats(list(self._first_requests(pairs)), TRIES)
 
     def _first_requests(self, pairs: Sequence[Pair]) -> Iterator[Request]:
-        """Make the first request for each statement of each pair; repeats get new samples."""
+        """Make a first request per sentence of each pair; a pair listed again gets new samples."""
         repeats = Counter[Pair]()
         for pair in pairs:
             for part in (part for row in self._parts(pair) for part in row):
@@ -153,7 +153,7 @@ class LlmJudge:
         again: list[int] = []
 
         def take_result(position: int, result: Result) -> None:
-            """Read a reply as a decision, or mark its pair to be asked again."""
+            """Read the reply on the pair at a position as decision, or mark it for a retry."""
             decision = read_decision(result, self._profile_for(pairs[position]))
             if decision is None and attempt < TRIES - 1:
                 again.append(position)
@@ -213,7 +213,7 @@ def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
 
 
 def _to_verdict(values: set[bool | int | str], profile: JudgeProfile) -> Verdict | None:
-    """Map the values of a reply's field to a verdict; None if there is none, or two differ."""
+    """Map the values found in a reply's field to a verdict; None if they fit none or several."""
     levels = zip(
         LEVELS,
         (profile.supported, profile.partial, profile.unsupported, profile.contradicted),

@@ -142,7 +142,7 @@ class NliModel(ABC):
         return ([self.prompt(p.premise, p.hypothesis) for p in pairs],)
 
     def _cut(self, pair: Pair, n_tokens: int) -> Encoded:
-        """Encode a pair that is too long, with its premise cut at the end to fit the limit.
+        """Encode a pair of ``n_tokens``, too many for the model: cut the end of its premise.
 
         Args:
             pair: the pair.
@@ -212,7 +212,7 @@ def verdict_indices(
     unsupported: Sequence[object],
     indices_of: Callable[[Any], Sequence[int]],
 ) -> tuple[list[int], list[int]]:
-    """Find the indices of a model's outputs that mean "supported", and of those that do not.
+    """Find the output indices of "supported" and of "unsupported" labels; refuse an overlap.
 
     Args:
         supported: texts or indices that mean support.

@@ -34,7 +34,7 @@ class VerdictStore(ReplayStore):
     """
 
     def get_verdicts(self, keys: Sequence[str], server: Server | None = None) -> dict[str, Verdict]:
-        """Read the stored verdicts of keys, by key (without missing ones); refuse other servers'.
+        """Read stored verdicts, by key, without missing ones; refuse verdicts of another server.
 
         Args:
             keys: digests of judge and pair.
@@ -326,12 +326,12 @@ class JudgeSession:
             self.store.note_speed(self._identities[0], len(pairs), time.monotonic() - start)
 
     def _check_decision(
-        self, index: int, decision: object, undecided: set[int], n_pairs: int
+        self, pair_index: int, decision: object, undecided: set[int], n_pairs: int
     ) -> None:
-        """Raise an error for an invalid decision, which only a plugin's judge can make.
+        """Raise an error for an invalid decision of a plugin's judge, or one on a decided pair.
 
         Args:
-            index: index of the pair, as the judge gives it.
+            pair_index: index of the pair, as the judge gives it.
             decision: what the judge gives for it.
             undecided: indices of the pairs without a decision.
             n_pairs: number of pairs.
@@ -339,18 +339,20 @@ class JudgeSession:
         Raises:
             InputError: a pair that is none, or was decided, or a decision that is none.
         """
-        if not 0 <= index < n_pairs:
+        if not 0 <= pair_index < n_pairs:
             raise self._broken_judge_error(
-                f"decided pair {index} of {n_pairs:,} (counted from 0)",
+                f"decided pair {pair_index} of {n_pairs:,} (counted from 0)",
                 "the pairs that it was given",
             )
-        if index not in undecided:
-            raise self._broken_judge_error(f"decided pair {index} twice", "one decision per pair")
+        if pair_index not in undecided:
+            raise self._broken_judge_error(
+                f"decided pair {pair_index} twice", "one decision per pair"
+            )
         if not isinstance(decision, JudgeFailure) and not _is_verdict(decision):
             raise self._broken_judge_error(f"decided {decision!r}", _VERDICT)
 
     def _broken_judge_error(self, message: str, allowed: str) -> InputError:
-        """Make the error about a plugin's judge that breaks the rules for judges."""
+        """Make the error for a plugin's judge that breaks a rule: fault, and what is allowed."""
         return InputError(
             f"the judge {self.judge.signature} {message}", allowed=allowed, code="broken-plugin"
         )

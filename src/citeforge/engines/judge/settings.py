@@ -17,7 +17,7 @@ _FOR_LOCAL_MODELS = ("revision", "threshold", "max_tokens")
 
 
 def in_this_process(make: Callable[[], Judge], run: RunOptions) -> Judge:
-    """Make a local judge that computes in this process, by calling ``make``; ignore ``run``."""
+    """Make a local judge by calling ``make`` in this process; the run options are ignored."""
     return make()
 
 
@@ -39,7 +39,7 @@ class JudgeSettings:
 
 
 def require_no_model(judging: Judging, name: str) -> None:
-    """Raise an error if options of model judges are set for a judge ``name`` without a model.
+    """Raise an error if judge options of models are set for a judge ``name`` without a model.
 
     Raises:
         UsageError: one of them is set.
@@ -48,7 +48,7 @@ def require_no_model(judging: Judging, name: str) -> None:
 
 
 def _require_unset(judging: Judging, names: Sequence[str], reason: str) -> None:
-    """Raise an error if one of the named options is set; ``reason`` says why it has no effect.
+    """Raise an error if one of the named judge options is set, for the ``reason`` given.
 
     Raises:
         UsageError: one of them is set.

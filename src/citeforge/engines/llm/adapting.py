@@ -58,7 +58,7 @@ class Adaptation:
         return sent
 
     def learn_change(self, sent: Mapping[str, Any], error: Failure) -> str | None:
-        """Learn from a refused request what to change in later ones; return the change, or None.
+        """Learn from a refused request what to change in later ones; describe it; None if nothing.
 
         Args:
             sent: body of the request.

@@ -128,7 +128,7 @@ class Batches:
     async def replies(
         self, name: str, advance: Advance
     ) -> AsyncIterator[tuple[SentRequest, Reply]]:
-        """Wait for the end of a batch, and yield each unanswered request with its reply or error.
+        """Wait, with progress, for a batch's end; yield each unanswered request and its reply.
 
         Args:
             name: id of the batch's file.
@@ -169,7 +169,7 @@ class Batches:
             yield request, Failure("exhausted", one_line(message))
 
     async def _find_batch_id(self, name: str, since: float) -> str:
-        """Search the provider's list for the batch made of a file; store and return its id.
+        """Find the batch made of a file, in the provider's list since a time; store, return its id.
 
         Raises:
             InputError: it is not there, so that only the user can tell whether it was created.
@@ -214,11 +214,11 @@ class Batches:
                 yield rest
 
     @contextmanager
-    def _input_errors(self, start: str, if_missing: str = _AGAIN) -> Iterator[None]:
-        """Raise a provider's error inside the block as a one-line error that begins with ``start``.
+    def _input_errors(self, start: str, advice_if_missing: str = _AGAIN) -> Iterator[None]:
+        """Raise a provider's error as an InputError: ``start``, text, and advice if it is missing.
 
         Raises:
-            InputError: ``if_missing`` says what would help where there is no such address.
+            InputError: ``advice_if_missing`` says what would help where there is no such address.
         """
         try:
             yield
@@ -230,6 +230,6 @@ class Batches:
             raise InputError(
                 one_line(f"{start}{message}"),
                 path=self.endpoint,
-                allowed=if_missing if isinstance(error, openai.NotFoundError) else _AGAIN,
+                allowed=advice_if_missing if isinstance(error, openai.NotFoundError) else _AGAIN,
                 code="endpoint-refused",
             ) from error

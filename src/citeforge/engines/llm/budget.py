@@ -204,7 +204,7 @@ class RunPlan:
             f"completion tokens  about {limit(about.completion_tokens)} (replies of usual length, "
             f"without thoughts); at most {limit(most.completion_tokens)}",
             f"cost               {cost}",
-            *(part._part_line(who) for who, part in self.parts),
+            *(part._part_line(label) for label, part in self.parts),
             *self.notes,
         ]
 
@@ -238,7 +238,7 @@ def merge_plans(plans: Sequence[RunPlan]) -> RunPlan:
 
 def planned_total(ledger: Ledger) -> RunPlan:
     """Add up all calls that a dry run noted in its ledger, by model."""
-    return total_plan({who: merge_plans(plans) for who, plans in ledger.planned.items()})
+    return total_plan({label: merge_plans(plans) for label, plans in ledger.planned.items()})
 
 
 class Budget:
@@ -250,16 +250,16 @@ class Budget:
     """
 
     def __init__(
-        self, options: RunOptions, store: ReplayStore | None, is_batched: bool, who: str,
+        self, options: RunOptions, store: ReplayStore | None, is_batched: bool, bill_label: str,
         ledger: Ledger,
     ) -> None:  # fmt: skip
-        """Set the cost limit, and read from the store what all runs have paid for so far.
+        """Set the cost limit of a model, and read from the store what all runs have paid so far.
 
         Args:
             options: price and limit.
             store: what all runs have paid for.
             is_batched: whether calls cost half the price.
-            who: role and name of the model in the ledger.
+            bill_label: role and name of the model in the ledger.
             ledger: gets the calls that are paid for.
 
         Raises:
@@ -267,7 +267,7 @@ class Budget:
         """
         price, self._limit = options.price, options.max_cost
         require_store(options, store is not None)
-        self._who, self._ledger = who, ledger
+        self._label, self._ledger = bill_label, ledger
         self._price, self._share = price, BATCH_PRICE if is_batched else 1.0
         self.tokens = in_batches = 0, 0
         if store is not None:
@@ -325,7 +325,7 @@ class Budget:
                 cost = self._share * token_cost(self._price, prompt, completion)
                 self.spent += cost
             if prompt or completion:
-                self._ledger.pay(self._who, Paid(1, prompt, completion, cost))
+                self._ledger.pay(self._label, Paid(1, prompt, completion, cost))
 
 
 class BudgetError(FailuresError):

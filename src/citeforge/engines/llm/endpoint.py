@@ -119,7 +119,7 @@ class Endpoint:
     def ask(
         self, route: Route, requests: Sequence[Request], on_result: OnResult | None = None
     ) -> list[Result]:
-        """Return one result per request; equal ones are sent once, those with stored replies never.
+        """Return one result per request to a route; equal ones are sent once, stored ones never.
 
         Args:
             route: resource to ask.
@@ -139,12 +139,12 @@ class Endpoint:
         ask = partial(self.send, route)
         return ask_once(requests, self.model, self.store, ask, on_result, self.server)
 
-    def who(self, route: Route) -> str:
+    def bill_label(self, route: Route) -> str:
         """Get the model's label in bills: its role and name, such as ``judge openai:m``."""
         return f"{self.role or route.title} openai:{self.model}"
 
     def rehearse(self, route: Route, requests: Sequence[Request], tries: int = 1) -> list[Result]:
-        """Record requests in the ledger of a dry run; return stored replies, else failures.
+        """Record requests, at most ``tries`` calls each, for a dry run; return stored replies.
 
         Equal requests are recorded once.
 
@@ -163,14 +163,14 @@ class Endpoint:
                 self._rehearsed.add(key)
                 fresh[key] = request, stored is not None
         if fresh:
-            self.ledger.plan(self.who(route), self._plan(list(fresh.values()), tries, route))
+            self.ledger.plan(self.bill_label(route), self._plan(list(fresh.values()), tries, route))
         return results
 
     def _plan(
         self, requests: Sequence[tuple[Request, bool]], tries: int, route: Route,
         possible_requests: Sequence[Request] = (),
     ) -> RunPlan:  # fmt: skip
-        """Plan the calls of requests: those answered by the store, tokens, and cost bounds.
+        """Plan the calls of certain and possible requests: stored replies, tokens, cost bounds.
 
         Args:
             requests: distinct requests, each with whether its reply is stored.
@@ -205,16 +205,16 @@ class Endpoint:
         self.failures = [reason for reason in self.failures if reason != "refused"]
         run_async(_Run(self, route, waiting, take).send_all())
 
-    def require_replies(self, route: Route, results: Sequence[Result], allowed: str = "") -> None:
-        """Raise an error if any of the results is a failure.
+    def require_replies(self, route: Route, results: Sequence[Result], advice: str = "") -> None:
+        """Raise an error if any result is a failure; ``advice`` replaces that by HTTP status.
 
         Args:
             route: resource that was asked.
             results: replies and failures.
-            allowed: what would help, if the status of the failure does not say.
+            advice: what would help, if the status of the failure does not say.
 
         Raises:
-            InputError: there is one; ``allowed`` says what would help, if its status does not.
+            InputError: there is one; ``advice`` says what would help, if its status does not.
         """
         failures = [r for r in results if isinstance(r, Failure)]
         if failures:
@@ -222,7 +222,7 @@ class Endpoint:
                 f"{route.title} failed: {failures[0].message} "
                 f"({len(failures):,} of {len(results):,} calls failed)",
                 path=f"openai:{self.model}",
-                allowed=allowed or advice_for(failures[0]),
+                allowed=advice or advice_for(failures[0]),
                 code="endpoint-failed",
             )
 
@@ -303,9 +303,9 @@ class Endpoint:
                 "endpoint-refused" if is_key else "endpoint-failed",
             )
 
-    def _final_error(self, message: str, allowed: str, code: str) -> InputError:
-        """Make the error that ends a run, with the endpoint's address."""
-        return InputError(message, path=shown_address(self.options), allowed=allowed, code=code)
+    def _final_error(self, message: str, advice: str, code: str) -> InputError:
+        """Make the error that ends a run: the endpoint's address, the fault and advice."""
+        return InputError(message, path=shown_address(self.options), allowed=advice, code=code)
 
 
 class _Run:
@@ -335,8 +335,8 @@ class _Run:
         self.waiting, self.to_send = dict(waiting), [*reversed(waiting)]
         self.rooms = {key: endpoint.thinking_room(request) for key, request in waiting.items()}
         self.is_batched = self.options.batch and route.has_batches
-        who, ledger = endpoint.who(route), endpoint.ledger
-        self.budget = Budget(self.options, self.store, self.is_batched, who, ledger)
+        bill_label, ledger = endpoint.bill_label(route), endpoint.ledger
+        self.budget = Budget(self.options, self.store, self.is_batched, bill_label, ledger)
         self.failed = self.lost = 0
         self.stop: CiteforgeError | None = None
 

@@ -135,15 +135,15 @@ class OwnSystem(ABC):
         return reply if isinstance(reply, Failure) else read_reply(reply, not request.needs_text)
 
 
-def read_reply(body: bytes, is_answer: bool) -> Result:
-    """Decode a reply as text; of an answer that is a JSON object, take the field ``output``."""
+def read_reply(body: bytes, may_be_json: bool) -> Result:
+    """Decode a reply as text; if it may be a JSON object and is one, take its field ``output``."""
     if len(body) > largest_line():
         return Failure("unparsable", f"the reply has {len(body):,} bytes (--largest-line)")
     try:
         text = body.decode().strip()
     except UnicodeDecodeError:
         return Failure("unparsable", "the reply is not UTF-8")
-    if not is_answer:
+    if not may_be_json:
         return LlmReply(text)
     try:
         msgspec.json.decode(text, type=dict)

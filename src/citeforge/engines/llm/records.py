@@ -185,15 +185,15 @@ class Failure(Struct, frozen=True, omit_defaults=True):
 Result = LlmReply | Failure
 
 
-def _logprobs_of_answer(reply: LlmReply, split: SplitReply) -> tuple[Token, ...] | None:
-    """Get the log probabilities of the answer's tokens, not of thoughts; None if unknown."""
-    if reply.logprobs is None or split.answer == reply.text:
+def _logprobs_of_answer(reply: LlmReply, split_reply: SplitReply) -> tuple[Token, ...] | None:
+    """Get the log probabilities of the answer's tokens, without thoughts; None if unknown."""
+    if reply.logprobs is None or split_reply.answer == reply.text:
         return reply.logprobs
     ends = accumulate(len(token.token) for token in reply.logprobs)
     return tuple(
         token
         for token, end in zip(reply.logprobs, ends, strict=True)
-        if split.move_span(end - len(token.token), end) is not None
+        if split_reply.move_span(end - len(token.token), end) is not None
     )
 
 

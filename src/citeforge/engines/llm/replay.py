@@ -155,7 +155,7 @@ class ReplayStore(Store):
         return None
 
     def require_server(self, addresses: Iterable[str], server: Server | None) -> None:
-        """Refuse replies of other servers than the endpoint's, unless it accepts those, too.
+        """Refuse replies from addresses other than the endpoint's, unless it accepts those, too.
 
         Args:
             addresses: those that gave the replies; empty ones are not known, and taken.
@@ -300,7 +300,7 @@ class ReplayStore(Store):
     def import_rows(
         self, rows: Iterable[ExportedRow], source: Path | None = None
     ) -> tuple[int, int]:
-        """Add exported replies, never replacing any: (number added, number already stored).
+        """Add exported replies of a source; replace none: (number added, number already stored).
 
         Returns:
             (rows added, rows that were there).
@@ -341,7 +341,7 @@ def _make_row(
     request: SentRequest, kind: str, content: str, paid: tuple[int, int] = (0, 0),
     created: float | None = None, server: str = "",
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Make the values of a row of the SQLite table of replies, in the order of its columns.
+    """Make a row of the table of LLM replies, of a kind such as failure, in column order.
 
     Args:
         request: what was sent.
@@ -380,7 +380,7 @@ def ask_once(
     results: dict[int, Result] = {}
 
     def store_result(key: str, result: Result) -> None:
-        """Store a result at the index of each request whose key it answers."""
+        """Set a result at the index of every request that has this key, and pass it on."""
         for index in indexes[key]:
             results[index] = result
             if on_result is not None:

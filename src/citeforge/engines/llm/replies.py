@@ -143,7 +143,7 @@ Reply = bytes | Failure
 
 
 def read_error(status: int, body: bytes, original_status: str = "") -> Failure:
-    """Make a failure from an HTTP error reply, in any of the forms that servers use.
+    """Make a failure from an error's body and true HTTP status; name the status it came with.
 
     The forms are ``{"error": {…}}``, ``{"error": "…"}``, ``{"message": …}``, FastAPI's
     ``{"detail": …}``, Gemini's list of one, and any text.

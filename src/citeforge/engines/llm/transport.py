@@ -71,7 +71,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
     def __init__(
         self, options: RunOptions, rate_limiter: RateGate, has_answered: bool = False
     ) -> None:
-        """Make an HTTP client whose requests wait until the rate limiter lets them through.
+        """Make a rate-limited HTTP client, more patient with an endpoint that has answered before.
 
         Args:
             options: address, timeouts and tries.
@@ -264,7 +264,7 @@ async def _read_reply(pending_response: Awaitable[httpx2.Response]) -> Reply:
 def make_client(
     options: RunOptions, rate_limiter: RateGate, has_answered: bool = False
 ) -> AsyncOpenAI:
-    """Make the OpenAI SDK's client of an endpoint, with the API key from the environment.
+    """Make the OpenAI SDK's client of an endpoint; wait longer for one that has answered before.
 
     Args:
         options: how the endpoint is reached.

@@ -68,7 +68,7 @@ class OpenAiLlm(ChatLlm):
     def plan(
         self, requests: Sequence[Request], possible_requests: Sequence[Request] = (), tries: int = 1
     ) -> RunPlan:
-        """Plan the calls of :meth:`complete`, at most ``tries`` per request; nothing is sent.
+        """Plan the calls of certain and possible requests, at most ``tries`` each; send none.
 
         Args:
             requests: what is asked in any case.

@@ -164,16 +164,20 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         parts: _Parts = {}
         if recipe.checker is None:
             if isinstance(llm, OpenAiLlm):
-                parts[llm.who(CHAT)] = llm.plan(requests, [*naming_requests[1:], *further], tries)
+                parts[llm.bill_label(CHAT)] = llm.plan(
+                    requests, [*naming_requests[1:], *further], tries
+                )
         else:
             written = [request for request in requests if request.task != ANSWER]
             answered = [request for request in requests if request.task == ANSWER]
             if isinstance(llm, OpenAiLlm):
-                parts[f"{llm.who(CHAT)}, writer"] = llm.plan(written, naming_requests[1:], tries)
+                parts[f"{llm.bill_label(CHAT)}, writer"] = llm.plan(
+                    written, naming_requests[1:], tries
+                )
             if isinstance(reader, OpenAiLlm):
-                parts[f"{reader.who(CHAT)}, reader"] = reader.plan(answered, further, tries)
+                parts[f"{reader.bill_label(CHAT)}, reader"] = reader.plan(answered, further, tries)
         if judge is not None:
-            parts[judge.llm.who(CHAT)] = judge.bill(pairs, max_rounds=tries)
+            parts[judge.llm.bill_label(CHAT)] = judge.plan_calls(pairs, max_rounds=tries)
         return parts
 
     parts = plan_models([*asked, *edits], naming) | parts
