@@ -40,6 +40,6 @@ def markdown_block(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _fence(text: str, least: int) -> str:
-    """Make a fence of backticks, longer than every run of backticks in a text."""
-    return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
+def _fence(text: str, min_length: int) -> str:
+    """Make a fence of at least ``min_length`` backticks, longer than every run in a text."""
+    return "`" * max(min_length, 1 + max(map(len, re.findall("`+", text)), default=0))

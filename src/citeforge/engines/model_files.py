@@ -37,20 +37,20 @@ def sign_model(name: str) -> str:
     """Name a model for signatures: its Hub id, or its folder's name and the start of its hash."""
     if not Path(name).is_dir():
         return name
-    located = find_model(name, None, "another model", weights="")
+    located = find_model(name, None, "another model", weights_file="")
     return f"{model_title(name)}@{located.identity['folder_sha256'][:12]}"
 
 
 def find_model(
-    name: str, revision: str | None, alternative: str, weights: str | None = None
+    name: str, revision: str | None, alternative: str, weights_file: str | None = None
 ) -> Located:
-    """Find a model's files: a folder (identified by its hash), or a Hub repository (by commit).
+    """Find a model's folder and identity (hash, or Hub commit); errors suggest ``alternative``.
 
     Args:
         name: folder or repository, which is fetched or found in the Hub cache.
         revision: commit, tag or branch of a repository.
         alternative: alternative without such a model, for errors.
-        weights: file with the weights; None for all of the usual endings, empty for none.
+        weights_file: file with the weights; None for all of the usual endings, empty for none.
 
     Raises:
         InputError: a folder without weights, an unknown repository, or no network.
@@ -58,7 +58,7 @@ def find_model(
     folder = Path(name)
     if folder.is_dir():
         files = sorted(f for f in folder.rglob("*") if f.suffix in (*_WEIGHTS, *_OTHERS))
-        if weights != "" and not any(f.suffix in _WEIGHTS for f in files):
+        if weights_file != "" and not any(f.suffix in _WEIGHTS for f in files):
             raise InputError(
                 "contains no model weights",
                 path=folder,
@@ -70,7 +70,9 @@ def find_model(
     from huggingface_hub import snapshot_download
 
     patterns = ["*.json", "*.txt", "*.model", "*/config.json"]
-    patterns += ["*.safetensors", "*.bin"] if weights is None else [weights] * bool(weights)
+    patterns += (
+        ["*.safetensors", "*.bin"] if weights_file is None else [weights_file] * bool(weights_file)
+    )
     try:
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except (OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
@@ -101,7 +103,7 @@ def quiet_transformers() -> Any:
 def loading_errors(
     problem: str, path: str | Path, allowed: str | None = None, field: str | None = None
 ) -> Iterator[None]:
-    """Turn a library's errors of loading model files in the ``with`` block into an InputError.
+    """Turn a library's errors of loading a model into an InputError made of the arguments.
 
     Args:
         problem: what is wrong, such as ``is not a model``.
@@ -127,7 +129,7 @@ def http_errors() -> tuple[type[Exception], ...]:
 
 
 def _import_error_classes(**class_names: str) -> tuple[type[Exception], ...]:
-    """Import an error class of each library named that is installed (``requests="HTTPError"``)."""
+    """Import the error classes named by library (``requests="HTTPError"``), if it is installed."""
     errors: list[type[Exception]] = []
     for library, name in class_names.items():
         with suppress(ImportError):

@@ -81,7 +81,7 @@ def _read_pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tup
 
 
 def _read_struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
-    """Parse a structure of Thrift's compact protocol; return its fields and its end position.
+    """Parse a Thrift structure, nested ``depth`` deep, at an offset: (fields, end offset).
 
     Integers of 32 bits and structures are kept, of other fields only that they are there.
 

@@ -97,7 +97,7 @@ def list_entries(group: str) -> tuple[PluginEntry, ...]:
 
 
 def broken_plugin(label: str, origin: str, error: BaseException) -> InputError:
-    """Make the error for a plugin whose own code failed."""
+    """Make the error that ``label`` (such as a judge) cannot be loaded, as its plugin is broken."""
     reason = error_line(error)
     if not origin:
         return InputError(
@@ -224,7 +224,7 @@ def _import_file(path: Path, name: str) -> Any:
 
 
 def _entries_of_file(groups: Any, origin: str, module: str) -> Iterator[PluginEntry]:
-    """Yield the plugin entries that a plugin file declares in its dictionary ``PLUGINS``.
+    """Yield the entries of a plugin file, declared by group in its dictionary ``PLUGINS``.
 
     Args:
         groups: group to its objects, as the file declares them.

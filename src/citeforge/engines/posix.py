@@ -113,7 +113,7 @@ def cpu_flags() -> set[str]:
 
 
 def may_have_device(patterns: Iterable[str]) -> bool:
-    """Whether a device file is in ``/dev`` (True where devices are no files).
+    """Whether ``/dev`` has a device file that fits a pattern (True where devices are no files).
 
     Args:
         patterns: names below ``/dev``, such as ``nvidia*``.

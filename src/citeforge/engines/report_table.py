@@ -63,7 +63,7 @@ class Table:
     keys: int = 1
 
     def text(self, width: int | None = None, ruled: bool = True) -> list[str]:
-        """Write the table as lines for a terminal, split into blocks of columns that fit its width.
+        """Write the table for a terminal, in blocks of columns that fit, titles ``ruled`` or not.
 
         Columns that do not fit beside each other come in further tables beneath, each with the
         key columns again, and a long cell goes on in the next line: nothing is left out.
@@ -201,20 +201,20 @@ _SUPERSCRIPT = r"\textsuperscript{{{}}}"
 
 
 def _format_cell(
-    cell: object, plain: Callable[[object], str], bold: Callable[[str], str], mark: str
+    cell: object, plain: Callable[[object], str], bold: Callable[[str], str], mark_format: str
 ) -> str:
-    """Write a cell by an output format's functions for plain and bold text; append its mark.
+    """Write a cell by functions for plain and bold text; append its mark by ``mark_format``.
 
     Args:
         cell: a value, or one with a mark.
         plain: writes a value.
         bold: makes a written value bold.
-        mark: format of the mark, with ``{}`` in it.
+        mark_format: format of the mark, with ``{}`` in it.
     """
     if not isinstance(cell, MarkedCell):
         return plain(cell)
     text = bold(plain(cell.value)) if cell.is_bold else plain(cell.value)
-    return text + (mark.format(plain(cell.mark)) if cell.mark else "")
+    return text + (mark_format.format(plain(cell.mark)) if cell.mark else "")
 
 
 def _to_tex(value: object) -> str:
@@ -244,19 +244,19 @@ def _group_lines(groups: Sequence[str]) -> list[str]:
     return [" & ".join(above) + r" \\", "".join(rules)]
 
 
-def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
+def _widest_cell(rows: Sequence[Sequence[str]], width: int, n_keys: int) -> int:
     """Compute the largest cell width at which the key columns and any other fit ``width``.
 
     Args:
         rows: cells as text.
         width: width of the terminal.
-        keys: number of key columns.
+        n_keys: number of key columns.
     """
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    widest = [*widths[:keys], max(widths[keys:], default=0)]
-    room, half = width - _GAP * keys, max(8, (width - _GAP) // 2)
+    widest = [*widths[:n_keys], max(widths[n_keys:], default=0)]
+    room, half = width - _GAP * n_keys, max(8, (width - _GAP) // 2)
     return next((n for n in range(half, 4, -1) if sum(min(w, n) for w in widest) <= room), 4)
 
 
@@ -285,31 +285,31 @@ def _wrap_cell(cell: str, max_width: int) -> list[str]:
     return [line.rstrip() for line in lines if line] or [""]
 
 
-def _align_row(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:
-    """Join a row's cells in the columns ``block`` to one line, padded to the columns' widths.
+def _align_row(row: Sequence[str], widths: Sequence[int], block: Sequence[int], n_left: int) -> str:
+    """Join a row's cells of some columns to a padded line, the first ``n_left`` flush left.
 
     Args:
         row: cells as text.
         widths: width of each column.
         block: columns to write.
-        left: number of columns that are aligned to the left; others are to the right.
+        n_left: number of columns that are aligned to the left; others are to the right.
     """
     from rich.cells import cell_len
 
     cells = []
     for i in block:
         space = " " * (widths[i] - cell_len(row[i]))
-        cells.append(row[i] + space if i < left else space + row[i])
+        cells.append(row[i] + space if i < n_left else space + row[i])
     return (" " * _GAP).join(cells).rstrip()
 
 
-def _split_columns(widths: Sequence[int], width: int | None, keys: int) -> list[list[int]]:
+def _split_columns(widths: Sequence[int], width: int | None, n_keys: int) -> list[list[int]]:
     """Split columns into blocks that fit the width; every block has the key columns.
 
     Args:
         widths: width of each column.
         width: width of the terminal; None for no limit.
-        keys: number of key columns.
+        n_keys: number of key columns.
 
     Returns:
         Columns of each block.
@@ -319,13 +319,13 @@ def _split_columns(widths: Sequence[int], width: int | None, keys: int) -> list[
         """Fill blocks of columns up to a width; each block starts with the key columns."""
         blocks: list[list[int]] = []
         used = 0
-        for i in range(keys, len(widths)):
+        for i in range(n_keys, len(widths)):
             used += _GAP + widths[i]
             if not blocks or used > limit:
-                blocks.append([*range(keys)])
-                used = sum(widths[:keys]) + _GAP * keys + widths[i]
+                blocks.append([*range(n_keys)])
+                used = sum(widths[:n_keys]) + _GAP * n_keys + widths[i]
             blocks[-1].append(i)
-        return blocks or [[*range(keys)]]
+        return blocks or [[*range(n_keys)]]
 
     whole = sum(widths) + _GAP * len(widths)
     fewest = len(fill(whole if width is None else width))

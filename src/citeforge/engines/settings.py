@@ -36,12 +36,12 @@ def settings_file() -> Path | None:
     return None
 
 
-def read_settings(path: Path, option_names: Collection[str]) -> dict[str, str]:
-    """Read a TOML settings file into option names and values, as typed on a command line.
+def read_settings(path: Path, legal_names: Collection[str]) -> dict[str, str]:
+    """Read a TOML settings file: option names and values, as typed on a command line.
 
     Args:
         path: TOML file with one value per key.
-        option_names: legal keys, names of options without the dashes.
+        legal_names: legal keys, names of options without the dashes.
 
     Raises:
         InputError: no TOML, a key that is no setting, or a value that no option takes.
@@ -52,12 +52,12 @@ def read_settings(path: Path, option_names: Collection[str]) -> dict[str, str]:
         raise InputError(f"is not TOML ({error})", path=path, code="bad-toml") from error
     words = {}
     for key, value in content.items():
-        if key not in option_names:
+        if key not in legal_names:
             raise InputError(
-                f"unknown setting {key!r}{suggestion(key, option_names)}",
+                f"unknown setting {key!r}{suggestion(key, legal_names)}",
                 path=path,
                 field=key,
-                allowed=f"settings: {', '.join(sorted(option_names))}",
+                allowed=f"settings: {', '.join(sorted(legal_names))}",
                 code="unknown-field",
             )
         words[key] = _option_text(path, key, value)

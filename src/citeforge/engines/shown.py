@@ -25,7 +25,7 @@ def plot_digits(scores: Iterable[MeasureScore]) -> int:
 
 
 def show_number(value: float | None, digits: int = DIGITS, sign: str = "") -> str:
-    """Format a number, never as −0; a dash for None and NaN.
+    """Format a number, never as −0, with plus if ``sign`` is ``+``; a dash for None and NaN.
 
     Args:
         value: the number.
@@ -87,7 +87,7 @@ def hundredths(value: float | None) -> int | None:
 def show_interval(
     low: float | None, high: float | None, digits: int = DIGITS, sign: str = ""
 ) -> str:
-    """Format an interval as ``[low, high]``; a dash if it has no ends."""
+    """Format an interval as ``[low, high]``, ``sign`` as in a number; a dash if it has no ends."""
     if low is None or high is None or math.isnan(low):
         return DASH
     return f"[{show_number(low, digits, sign)}, {show_number(high, digits, sign)}]"

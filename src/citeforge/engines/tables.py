@@ -427,10 +427,10 @@ def read_schema(path: Path) -> pa.Schema:
         return pq.read_schema(path)
 
 
-def _require_columns(path: Path, names: list[str], present: list[str]) -> None:
-    """Refuse a Parquet file in which a column is missing or comes twice."""
-    missing = [n for n in names if n not in present]
-    twice = next((n for n in names if present.count(n) > 1), None)
+def _require_columns(path: Path, required_columns: list[str], file_columns: list[str]) -> None:
+    """Refuse a Parquet file in which a required column is missing or comes twice."""
+    missing = [n for n in required_columns if n not in file_columns]
+    twice = next((n for n in required_columns if file_columns.count(n) > 1), None)
     if twice is not None:
         raise InputError(
             "is a duplicate column",
@@ -443,7 +443,7 @@ def _require_columns(path: Path, names: list[str], present: list[str]) -> None:
         raise InputError(
             f"has no column {', '.join(missing)}",
             path=path,
-            allowed=f"columns: {', '.join(names)}",
+            allowed=f"columns: {', '.join(required_columns)}",
             code="schema-mismatch",
         )
 

@@ -30,7 +30,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_csv(path: Path, required: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (last line number, row) of a CSV file with a header.
+    """Yield (number of the row's last line, row by column) of a CSV file with a header.
 
     Args:
         path: file to read.
@@ -162,7 +162,7 @@ def validated(
     allowed: str | None = None,
     version: tuple[str, int] | None = None,
 ) -> M:
-    """Validate a file's content, or a part of it, as a pydantic record of a known version.
+    """Validate a file's content, or its ``part``, as a pydantic record; refuse newer versions.
 
     Args:
         record: pydantic model.
@@ -220,7 +220,7 @@ def _main_fault(error: ValidationError) -> ErrorDetails:
 def record_error(
     record: type[BaseModel], error: ValidationError, path: Path, root_node: Any, file_kind: str
 ) -> InputError:
-    """Make the error for a file that does not fit a record: first fault, line, allowed values.
+    """Make the error for a file (``file_kind``) that fits no record: fault, YAML line, values.
 
     Args:
         record: pydantic model of the whole file.

@@ -78,11 +78,11 @@ class Kind(ABC):
             UsageError: the options do not go together.
         """
         from citeforge.engines.llm.budget import planned_total
-        from citeforge.engines.running.setup import rehearsed
+        from citeforge.engines.running.setup import dry_run_options
 
         with TemporaryDirectory(prefix="citeforge-") as folder, open_ledger() as ledger:
             try:
-                self.build(recipe, rehearsed(run, Path(folder) / "plan", *recipe.llms))
+                self.build(recipe, dry_run_options(run, Path(folder) / "plan", *recipe.llms))
             except InputError as end:
                 if end.code not in _ENDS_WITHOUT_REPLIES or not ledger.planned:
                     raise

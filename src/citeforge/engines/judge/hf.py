@@ -117,7 +117,7 @@ class HfJudge:
     def _foundation(self) -> Located | None:
         """Find the base model that lends its tokenizer and configuration; None if it needs none."""
         name = self.profile.foundation
-        return None if name is None else find_model(name, None, _INSTEAD, weights="")
+        return None if name is None else find_model(name, None, _INSTEAD, weights_file="")
 
     @cached_property
     def _model(self) -> NliModel:

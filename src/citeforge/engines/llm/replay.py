@@ -143,7 +143,7 @@ class ReplayStore(Store):
         self.ledger = current_ledger()
 
     def get(self, key: str, server: Server | None = None) -> LlmReply | None:
-        """Look up a reply by its request's hash; None if missing; refuse another server's.
+        """Look up a reply by its request's hash; None if missing; refuse one of another server.
 
         Raises:
             InputError: another server than ``server`` gave it.

@@ -51,7 +51,7 @@ class CachedEmbedder:
             self.embedder.release()
 
     def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
-        """Embed texts, or take their vectors from the cache: one row per text, in order."""
+        """Embed queries or passages (``kind``), or take vectors from the cache, in order."""
         return self.encode_watched(texts, kind, lambda *_: None)
 
     def encode_watched(self, texts: Sequence[str], kind: Role, advance: Advance) -> Vectors:
@@ -74,7 +74,7 @@ class CachedEmbedder:
         return made
 
     def _look_up(self, texts: Sequence[str], kind: Role) -> "_Request":
-        """Look texts up in the cache: their known vectors, and the texts without one.
+        """Look up queries or passages in the cache: their stored vectors, and texts without one.
 
         Args:
             texts: texts to embed.
@@ -94,7 +94,7 @@ class CachedCluster(CachedEmbedder):
     """Cached embedder whose new texts are embedded by a cluster, several shards at once."""
 
     def encode_each(self, shards: Iterable[pa.Array], kind: Role) -> Iterator[tuple[int, Vectors]]:
-        """Embed shards of texts; yield (shard number, vectors) as they are done."""
+        """Embed shards of queries or passages; yield (shard number, vectors) as they are done."""
         assert isinstance(self.embedder, Distributed)
         requests: dict[int, _Request] = {}
 

@@ -20,17 +20,17 @@ class CausalModel:
     """Computes perplexities by a causal language model in a local folder."""
 
     def __init__(
-        self, name: str, locate: Callable[[], Located], title: str, device: str = "auto"
+        self, name: str, locate: Callable[[], Located], manifest_name: str, device: str = "auto"
     ) -> None:
-        """Store the settings; the language model is located and loaded on first use.
+        """Store the settings; ``locate`` finds the language model's folder on first use.
 
         Args:
             name: name that the user gave, for errors.
             locate: finds its folder.
-            title: name in manifests.
+            manifest_name: name in manifests.
             device: device on which it computes.
         """
-        self.name, self._locate, self.title, self._device = name, locate, title, device
+        self.name, self._locate, self.title, self._device = name, locate, manifest_name, device
 
     @cached_property
     def _located(self) -> Located:

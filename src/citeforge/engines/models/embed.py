@@ -58,7 +58,7 @@ class EmbedderSettings:
 
 
 def make_local_embedder(name: str, settings: EmbedderSettings, alternative: str) -> Embedder:
-    """Make the embedder of a Hub id or a model folder.
+    """Make the embedder of a Hub id or a model folder; its errors suggest ``alternative``.
 
     Args:
         name: the id or folder.
@@ -66,7 +66,7 @@ def make_local_embedder(name: str, settings: EmbedderSettings, alternative: str)
         alternative: what can be named without a network, for errors.
     """
     locate = partial(find_model, name, settings.revision, alternative)
-    return LocalEmbedder(name, locate, partial(locate, weights=""), settings)
+    return LocalEmbedder(name, locate, partial(locate, weights_file=""), settings)
 
 
 def make_minilm(name: str, settings: EmbedderSettings) -> Embedder:
@@ -121,14 +121,14 @@ class LocalEmbedder:
         return self._make("fp32").fingerprint()
 
     def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
-        """Embed texts with the model in float32: unit vectors, shape (n texts, dimension)."""
+        """Embed queries or passages (``kind``) in float32: unit vectors, (n texts, dimension)."""
         return self.at("fp32").encode(texts, kind)
 
-    def count_cut(self, pieces: Iterable[pa.Array], kind: Role) -> tuple[int, int] | None:
+    def count_cut(self, text_arrays: Iterable[pa.Array], kind: Role) -> tuple[int, int] | None:
         """Count texts with more tokens than the model reads: (number, limit); None if unknown.
 
         Args:
-            pieces: arrays of texts.
+            text_arrays: arrays of texts.
             kind: whether the texts are queries or passages.
         """
         folder = self.locate_tokenizer().folder
@@ -142,7 +142,7 @@ class LocalEmbedder:
         tokenizer.no_padding()
         prefix = (self.settings.prefixes or find_prefixes(self.name, folder)).get(kind)
         n_cut = 0
-        for piece in pieces:
+        for piece in text_arrays:
             # A token is a byte at least.
             texts = [prefix + text for text in piece.to_pylist()]
             long = [text for text in texts if len(text.encode()) + 4 > limit]

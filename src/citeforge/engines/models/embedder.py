@@ -32,7 +32,7 @@ class Embedder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
-        """Embed texts: unit vectors, shape (n texts, dimension), one row per text, in order."""
+        """Embed queries or passages (``kind``): unit vectors, (n texts, dimension), in order."""
         ...
 
 
@@ -51,7 +51,7 @@ class Refinable(Embedder, Protocol):
         """
         ...
 
-    def count_cut(self, pieces: Iterable[pa.Array], kind: Role) -> tuple[int, int] | None:
+    def count_cut(self, text_arrays: Iterable[pa.Array], kind: Role) -> tuple[int, int] | None:
         """Count texts longer than the model reads: (number, limit in tokens); None if unknown."""
         ...
 
@@ -61,7 +61,7 @@ class Distributed(Embedder, Protocol):
     """Embedder that takes the shards of a corpus together, and embeds several at once."""
 
     def encode_each(self, shards: Iterable[pa.Array], kind: Role) -> Iterator[tuple[int, Vectors]]:
-        """Embed shards of texts; yield (shard number, vectors) as they are done."""
+        """Embed shards of queries or passages; yield (shard number, vectors) as they are done."""
         ...
 
 
@@ -89,7 +89,7 @@ def model_of(fingerprint: dict[str, Any]) -> dict[str, Any]:
 
 
 def vectors_depend_on(fingerprint: dict[str, Any], kind: Role) -> dict[str, Any]:
-    """Collect everything that decides a stored vector, apart from its text.
+    """Collect all that decides the stored vector of a query or passage, apart from its text.
 
     Device and batch size change last bits alone, which no result depends on (cosines that are
     near each other are computed again): vectors of other machines are of use.

@@ -28,13 +28,13 @@ def engine_version() -> str:
     return f"openvino {version('openvino')}"
 
 
-def compile_module(name: str | Path, module: Any, example: Tokens) -> Any:
-    """Convert a torch module to one that OpenVINO computes, in float32.
+def compile_module(name: str | Path, module: Any, example_batch: Tokens) -> Any:
+    """Convert a torch module for OpenVINO in float32 by an example; errors give its ``name``.
 
     Args:
         name: name of the model, for errors.
         module: model of transformers on the CPU; it is converted to float32.
-        example: a tokenised batch of two different lengths.
+        example_batch: a tokenised batch of two different lengths.
 
     Returns:
         A torch module with the same inputs, outputs and configuration, for several threads at once.
@@ -48,7 +48,7 @@ def compile_module(name: str | Path, module: Any, example: Tokens) -> Any:
     # Without this module, OpenVINO sends no usage data to its developers.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     module = module.float().eval()
-    inputs = {n: example[n] for n in _INPUTS if n in example}
+    inputs = {n: example_batch[n] for n in _INPUTS if n in example_batch}
     with extras_named(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         import openvino
 

@@ -218,7 +218,7 @@ def passage_shards(
     folder: Path,
     advance: Advance,
 ) -> list[VectorShard]:
-    """Check the vectors of a corpus against its passages, and return them as shards.
+    """Check a corpus's vectors against its passages; return shards (written ones in ``folder``).
 
     float16 and float32 in a .npy file are taken where they lie; all else is written as float32.
 
@@ -253,24 +253,24 @@ def passage_shards(
     return shards
 
 
-def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence[str]) -> Matrix:
-    """Read the unit vectors of the queries ``ids`` in float32, one row each, in that order.
+def query_rows(source: PrecomputedVectors, source_ids: Sequence[str], ids: Sequence[str]) -> Matrix:
+    """Read the unit vectors of the queries ``ids`` in float32, in that order, from the source.
 
     Args:
-        source: the vectors: with ids in any order, or without in the order of ``all_ids``.
-        all_ids: queries of the source.
+        source: the vectors: with ids in any order, or without in the order of ``source_ids``.
+        source_ids: queries of the source.
         ids: queries of the build.
 
     Raises:
         InputError: as for :func:`passage_shards`; or a query has none, or two.
     """
     if not source.has_ids:
-        source.require_rows(len(all_ids))
+        source.require_rows(len(source_ids))
     names, vectors = _Rows(source).read_rows(source.rows)
     if source.has_ids:
-        all_ids = names.to_pylist()
-    row_of = {name: row for row, name in enumerate(all_ids)}
-    if len(row_of) < len(all_ids):
+        source_ids = names.to_pylist()
+    row_of = {name: row for row, name in enumerate(source_ids)}
+    if len(row_of) < len(source_ids):
         raise InputError("has a query twice", path=source.path, field="_id", code="duplicate-id")
     missing = [name for name in ids if name not in row_of]
     if missing:
@@ -385,13 +385,13 @@ def _read_batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix
             yield pa.nulls(shape[0], pa.string()), values.reshape(shape)
 
 
-def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matrix:
-    """Convert an Arrow array of number lists to a matrix; refuse nulls and unequal lengths.
+def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_rows_before: int) -> Matrix:
+    """Convert Arrow lists of numbers to a matrix; errors name the row of a null or odd length.
 
     Args:
         source: the files, for the dimension and for errors.
         lists: a list per row.
-        n_before: number of rows before them, for errors.
+        n_rows_before: number of rows before them, for errors.
     """
     lists = lists.cast(pa.list_(pa.float64()))
     n, dimension = len(lists), source.dimension
@@ -402,7 +402,7 @@ def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Ma
         raise InputError(
             f"has {sizes[row]} values, or an empty one; others have {dimension}",
             path=source.path,
-            line=n_before + row + 1,
+            line=n_rows_before + row + 1,
             field="vector",
             code="bad-vectors",
         )
@@ -410,19 +410,19 @@ def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Ma
     return values.reshape(n, dimension)
 
 
-def _map_npy(source: PrecomputedVectors, start: int, n: int, key: str) -> VectorShard | None:
-    """Make a shard of n rows that stay in the user's .npy file; None if that is impossible.
+def _map_npy(source: PrecomputedVectors, first_row: int, n: int, key: str) -> VectorShard | None:
+    """Make a shard of n rows from ``first_row`` of .npy files, not copied; None if impossible.
 
     Args:
         source: the files.
-        start: number of rows before the shard, over all files.
+        first_row: number of rows before the shard, over all files.
         n: number of its rows.
         key: digest that names its content.
     """
     for path in source.files if not source.has_ids else ():
         matrix = _open_npy(path)
-        if start >= 0 and start + n <= len(matrix) and matrix.dtype.str in ("<f2", "<f4"):
-            at = matrix.offset + start * matrix.strides[0]
+        if first_row >= 0 and first_row + n <= len(matrix) and matrix.dtype.str in ("<f2", "<f4"):
+            at = matrix.offset + first_row * matrix.strides[0]
             return VectorShard(path, n, source.dimension, key, at, matrix.dtype.str)
-        start -= len(matrix)
+        first_row -= len(matrix)
     return None

@@ -51,13 +51,13 @@ class _Completion(msgspec.Struct):
     usage: Usage | None = None
 
 
-def _read_perplexity(body: Mapping[str, Any], completion: _Completion) -> Result:
-    """Read the mean negative log probability of the prompt's tokens from a reply.
+def _read_mean_surprisal(request_body: Mapping[str, Any], completion: _Completion) -> Result:
+    """Read from a reply the mean negative log probability of the request's prompt tokens.
 
     The first token has none; generated tokens after the prompt do not count.
 
     Args:
-        body: body of the request, with the prompt.
+        request_body: body of the request, with the prompt.
         completion: the reply.
 
     Returns:
@@ -69,7 +69,7 @@ def _read_perplexity(body: Mapping[str, Any], completion: _Completion) -> Result
     logs = logprobs.token_logprobs
     if logprobs.text_offset is not None:
         pairs = zip(logs, logprobs.text_offset, strict=False)
-        logs = [p for p, offset in pairs if offset < len(body["prompt"])]
+        logs = [p for p, offset in pairs if offset < len(request_body["prompt"])]
     else:
         logs = logs[:-1]
     defined = [p for p in logs if p is not None]
@@ -82,7 +82,7 @@ def _read_perplexity(body: Mapping[str, Any], completion: _Completion) -> Result
     return LlmReply("", *paid, numbers=array("d", [mean]).tobytes())
 
 
-_COMPLETIONS = Route("perplexity", "/completions", _Completion, _read_perplexity)
+_COMPLETIONS = Route("perplexity", "/completions", _Completion, _read_mean_surprisal)
 
 
 class ServedPerplexity:
@@ -145,14 +145,14 @@ class _Embeddings(msgspec.Struct):
     usage: Usage | None = None
 
 
-def _read_embeddings(body: Mapping[str, Any], reply: _Embeddings) -> Result:
-    """Read a reply's embeddings; return a Failure if some are missing, unequally long or NaN.
+def _read_embeddings(request_body: Mapping[str, Any], reply: _Embeddings) -> Result:
+    """Read a request's embeddings from its reply; a Failure if some are missing, unequal or NaN.
 
     Args:
-        body: body of the request, with the texts.
+        request_body: body of the request, with the texts.
         reply: the reply.
     """
-    n = len(body["input"])
+    n = len(request_body["input"])
     ordered = sorted(reply.data, key=lambda e: e.index)
     if [e.index for e in ordered] != list(range(n)):
         return Failure("unparsable", f"the reply contains {len(reply.data)} embeddings of {n}", 200)

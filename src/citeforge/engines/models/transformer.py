@@ -48,7 +48,7 @@ class TransformerEmbedder:
         compute: Compute = "fp32",
         load: Load | None = None,
     ) -> None:
-        """Set model, device and numeric format; the model is loaded at the first use.
+        """Set model, device and format; ``locate`` and ``load`` are called at the first use.
 
         Args:
             name: name that the user gave.
@@ -123,7 +123,7 @@ class TransformerEmbedder:
         self.__dict__.pop("_model", None)
 
     def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
-        """Embed texts: unit vectors, one row per text, in order."""
+        """Embed queries or passages (``kind``): unit vectors, one row per text, in order."""
         return self.encode_watched(texts, kind, lambda *_: None)
 
     def encode_watched(self, texts: Sequence[str], kind: Role, advance: Advance) -> Vectors:

@@ -42,7 +42,7 @@ Places = npt.NDArray[np.int64]
 
 
 def cache_folder(run: RunOptions) -> Path | None:
-    """Get the folder of ``--cache``, of CITEFORGE_CACHE, or of the system; None if it is off."""
+    """Get the cache folder of the run options, CITEFORGE_CACHE or the system; None if it is off."""
     named = os.environ.get(VARIABLE)
     if run.no_cache or (run.cache is None and named == OFF):
         return None
@@ -281,12 +281,14 @@ class CachedVectors:
                 start = end
         self._read_to[path] = start
 
-    def _locate(self, digests: Digests, starts: Places) -> Iterator[tuple[int, Places, Places]]:
-        """Yield (block number, text indices, vector positions) for the texts with vectors.
+    def _locate(
+        self, digests: Digests, block_starts: Places
+    ) -> Iterator[tuple[int, Places, Places]]:
+        """Yield (block number, text indices, vector positions) of the texts whose vectors it has.
 
         Args:
             digests: digests of the texts.
-            starts: number of vectors before each block.
+            block_starts: number of vectors before each block.
 
         Yields:
             (number of the block, indices of the texts, positions among the vectors of all blocks).
@@ -297,7 +299,7 @@ class CachedVectors:
             place_of = np.where(keys[at] == digests, places[at], place_of)
         wanted = np.flatnonzero(place_of >= 0)
         places = place_of[wanted]
-        numbers = np.searchsorted(starts, places, side="right") - 1
+        numbers = np.searchsorted(block_starts, places, side="right") - 1
         for number in np.unique(numbers).tolist():
             mine = numbers == number
             yield number, wanted[mine], places[mine]
@@ -354,6 +356,6 @@ def _sorted_run(digests: Digests, positions: Places) -> tuple[Digests, Places]:
     return digests[order], positions[order]
 
 
-def _checksum(rows: int, dimension: int, body: bytes) -> bytes:
-    """Compute the sha256 of a block of cached vectors: its shape, digests and vectors."""
-    return hashlib.sha256(f"{rows}x{dimension}".encode() + body).digest()
+def _checksum(n_rows: int, dimension: int, content: bytes) -> bytes:
+    """Compute the sha256 of a block of cached vectors: its shape and its bytes."""
+    return hashlib.sha256(f"{n_rows}x{dimension}".encode() + content).digest()

@@ -87,7 +87,7 @@ def digest_texts(texts: pa.Array) -> str:
 
 def ensure_shards(
     folder: Path,
-    name: str,
+    file_prefix: str,
     shards_of_texts: Iterable[pa.Array],
     embedder: Embedder,
     kind: Role,
@@ -101,7 +101,7 @@ def ensure_shards(
 
     Args:
         folder: folder of the shards.
-        name: first part of their file names.
+        file_prefix: first part of their file names.
         shards_of_texts: string arrays, one per shard, cut at fixed rows by the caller.
         embedder: called only for missing shards.
         kind: whether the texts are queries or passages.
@@ -125,7 +125,7 @@ def ensure_shards(
         """Yield the texts whose shard of vectors is missing, and collect the stored shards."""
         start = 0
         for number, texts in enumerate(shards_of_texts):
-            path = folder / f"{name}-{number:05d}{SUFFIX}"
+            path = folder / f"{file_prefix}-{number:05d}{SUFFIX}"
             key = digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
             if (stored := _read_stored(path, key)) is not None:
                 shards[number] = stored
@@ -145,7 +145,7 @@ def ensure_shards(
 def _embed_each(
     embedder: Embedder, pieces: Iterator[pa.Array], kind: Role, advance: Advance
 ) -> Iterator[tuple[int, Vectors]]:
-    """Embed pieces of texts; yield (index of the piece, its vectors) as each is done.
+    """Embed arrays of queries or passages; yield (index of the array, vectors) as each is done.
 
     Args:
         embedder: the embedder; a distributed one gets all pieces at once.
@@ -209,7 +209,7 @@ def _read_stored(path: Path, key: str) -> VectorShard | None:
 def keep_shard(
     path: Path, vectors: npt.NDArray[np.float32], key: str, source_sha256: str
 ) -> VectorShard:
-    """Write vectors that the user computed as a shard, unless one with this key is stored."""
+    """Store a user's vectors as a shard, unless one with this key is stored; return the shard."""
     return _read_stored(path, key) or _write(
         path, vectors, key, {"given": source_sha256, "format": "<f4"}
     )
@@ -218,7 +218,7 @@ def keep_shard(
 def _write(
     path: Path, vectors: npt.NDArray[np.floating], key: str, recipe: dict[str, object]
 ) -> VectorShard:
-    """Write a shard of vectors in the number format that ``recipe`` names, and a marker file.
+    """Write a shard of vectors, and a marker file with its key and recipe (model, format).
 
     Args:
         path: file of the vectors.

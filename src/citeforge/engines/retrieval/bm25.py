@@ -65,7 +65,7 @@ class Bm25:
     def rank(
         self, queries: Mapping[str, str], depth: int = DEPTH, includes_unmatched: bool = False
     ) -> Rankings:
-        """Rank passages by BM25 for each query.
+        """Rank passages by BM25 for each query, with or without those that share no word with it.
 
         Args:
             queries: texts by id.

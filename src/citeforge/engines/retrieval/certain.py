@@ -245,7 +245,7 @@ class CertainSearch:
         self._refined: list[list[tuple[Rows, list[VectorShard]]]] = [[]]
 
     def refine_by(self, corpus: list[Path], n_levels: int, embed: EmbedPassages) -> None:
-        """Set the corpus and the function that embeds its passages more precisely.
+        """Set the corpus, the number of numeric formats, and the function that embeds in them.
 
         Args:
             corpus: Parquet files of the passages.
@@ -261,7 +261,7 @@ class CertainSearch:
     def set_queries(
         self, queries: npt.NDArray[np.float32], embed: EmbedQueries | None = None
     ) -> "CertainSearch":
-        """Set the queries' vectors; measure error bounds of cosines on a sample of passages.
+        """Set the queries' vectors; measure error bounds of cosines on a sample; return the search.
 
         Args:
             queries: unit vectors, shape (n queries, dimension).
@@ -292,68 +292,70 @@ class CertainSearch:
         """Number of passages embedded again, per numeric format (float32, float64)."""
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
-    def find_candidates(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
-        """Find each query's k best passages by approximate cosine: (bound of others, positions).
+    def find_candidates(self, query_rows: Rows, k: int) -> tuple[Scores, Rows]:
+        """Find each query's k best passages by rough cosine: (bound of other cosines, positions).
 
         The cosines are of the first vectors, which all passages have.
 
         Args:
-            rows: the queries.
+            query_rows: rows of the queries.
             k: passages each; at most all.
 
         Returns:
-            (most that the approximate cosine of any other passage can be, shape (n rows,), -inf
-            where there is no other; positions, shape (n rows, k)).
+            (most that the approximate cosine of any other passage can be, shape (n queries,), -inf
+            where there is no other; positions, shape (n queries, k)).
         """
         with progress("searching", self.size, "passages") as advance:
-            scores, positions = self._first_stage(self._queries[rows], self._shards, k, advance)
+            scores, positions = self._first_stage(
+                self._queries[query_rows], self._shards, k, advance
+            )
         if k >= self.size:
-            return np.full(len(rows), -np.inf), positions
+            return np.full(len(query_rows), -np.inf), positions
         return scores[:, -1].astype(np.float64) + CANDIDATE_ERROR, positions
 
-    def scores(self, rows: Rows, positions: Rows) -> tuple[Scores, Scores]:
+    def scores(self, query_rows: Rows, positions: Rows) -> tuple[Scores, Scores]:
         """Compute the best known cosines of (query, passage) pairs, and bounds of their errors.
 
         Args:
-            rows: queries of the pairs.
+            query_rows: rows of the pairs' queries.
             positions: their passages, as positions in the corpus.
         """
         levels = self._level[positions]
-        scores, bounds = np.empty(len(rows), np.float64), self.bounds[levels]
+        scores, bounds = np.empty(len(query_rows), np.float64), self.bounds[levels]
         for level, refined in enumerate(self._refined):
             mine = np.flatnonzero(levels == level)
             if level == 0:
-                scores[mine] = self._rescore(self._shards, rows[mine], positions[mine])
+                scores[mine] = self._rescore(self._shards, query_rows[mine], positions[mine])
             for stored, shards in refined:
                 found = np.searchsorted(stored, positions[mine])
                 here = stored[np.minimum(found, len(stored) - 1)] == positions[mine]
                 at = mine[here]
-                scores[at] = self._rescore(shards, rows[at], found[here])
+                scores[at] = self._rescore(shards, query_rows[at], found[here])
         if len(self.bounds) > 1:  # a query in float32 has an error of its own
-            half = (levels == len(self.bounds) - 1) & (self._exact_row[rows] < 0)
+            half = (levels == len(self.bounds) - 1) & (self._exact_row[query_rows] < 0)
             bounds[half] = self.bounds[-2]
         return scores, bounds
 
-    def refine(self, rows: Rows, positions: Rows, max_level: int | None = None) -> None:
+    def refine(self, query_rows: Rows, positions: Rows, max_level: int | None = None) -> None:
         """Embed the passages of (query, passage) pairs again in a more precise numeric format.
 
         In the most precise one their queries are embedded again, too. Error bounds widen where the
         new cosines show larger errors of the old ones.
 
         Args:
-            rows: queries of the pairs.
+            query_rows: rows of the pairs' queries.
             positions: their passages.
             max_level: highest level that they rise to; None for the finest.
         """
-        before, levels = self.scores(rows, positions)[0], self._level[positions]
+        before, levels = self.scores(query_rows, positions)[0], self._level[positions]
         finest = len(self.bounds) - 1
         for level in range(finest if max_level is None else max_level):
             if len(fresh := np.unique(positions[levels == level])):
                 self._embed_finer(fresh, level + 1)
-        self._embed_exactly(np.unique(rows[self._level[positions] == finest]))
+        self._embed_exactly(np.unique(query_rows[self._level[positions] == finest]))
         # Passages that rose for earlier queries are measured on these, too.
-        first = self._first_errors(rows, positions).max(initial=0)
-        change = np.abs(self.scores(rows, positions)[0] - before)
+        first = self._first_errors(query_rows, positions).max(initial=0)
+        change = np.abs(self.scores(query_rows, positions)[0] - before)
         last = change[levels >= finest - 1].max(initial=0)
         self._widen(finest - 1, _FLOAT32_MARGIN * (last if finest > 1 else max(first, last)))
         if finest > 1:
@@ -363,10 +365,10 @@ class CertainSearch:
         """Raise the error bound of cosines in one numeric format to at least ``bound``."""
         self.bounds[level] = max(self.bounds[level], bound)
 
-    def _first_errors(self, rows: Rows, positions: Rows) -> Scores:
+    def _first_errors(self, query_rows: Rows, positions: Rows) -> Scores:
         """Compute errors of the first, least precise cosines against the best known ones."""
-        first = self._rescore(self._shards, rows, positions)
-        return np.abs(self.scores(rows, positions)[0] - first)
+        first = self._rescore(self._shards, query_rows, positions)
+        return np.abs(self.scores(query_rows, positions)[0] - first)
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
         """Embed passages again in a more precise numeric format, and keep the vectors."""
@@ -376,31 +378,31 @@ class CertainSearch:
         refined.append((positions, shards))
         self._level[positions] = level
 
-    def _embed_exactly(self, rows: Rows) -> None:
+    def _embed_exactly(self, query_rows: Rows) -> None:
         """Embed queries in float64, except those that already are.
 
         Args:
-            rows: rows of the queries.
+            query_rows: rows of the queries.
         """
-        fresh = rows[self._exact_row[rows] < 0]
+        fresh = query_rows[self._exact_row[query_rows] < 0]
         if len(fresh):
             known = len(self._exact_queries)
             made = self._embed_queries(fresh)
             self._exact_queries = np.concatenate([self._exact_queries, made])
             self._exact_row[fresh] = np.arange(known, known + len(fresh))
 
-    def _rescore(self, shards: Sequence[VectorShard], rows: Rows, positions: Rows) -> Scores:
+    def _rescore(self, shards: Sequence[VectorShard], query_rows: Rows, positions: Rows) -> Scores:
         """Compute cosines of (query, passage) pairs from the given shards, in float64.
 
         Args:
             shards: vectors of the passages.
-            rows: queries of the pairs.
+            query_rows: rows of the pairs' queries.
             positions: their passages, as positions in these shards.
         """
-        exact = self._exact_row[rows]
-        scores = np.empty(len(rows), np.float64)
+        exact = self._exact_row[query_rows]
+        scores = np.empty(len(query_rows), np.float64)
         for mine, queries, of in (
-            (exact < 0, self._queries, rows),
+            (exact < 0, self._queries, query_rows),
             (exact >= 0, self._exact_queries, exact),
         ):
             scores[mine] = rescore(queries, shards, of[mine], positions[mine])

@@ -25,7 +25,7 @@ class DenseCorpus:
     """Dense retriever over a corpus of Parquet shards (schema CORPUS)."""
 
     def __init__(self, model: CorpusModel) -> None:
-        """Embed the passages of the corpus that have no stored vectors yet."""
+        """Embed the passages of a corpus model (corpus and embedder) that have no vectors yet."""
         self._model = model
         _ = model.passages
 

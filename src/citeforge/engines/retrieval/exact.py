@@ -72,7 +72,7 @@ class TorchSearch:
         self._left = torch.from_numpy(self.queries).to(self.device)
 
     def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-        """Find the k best vectors of a block for each query; see :data:`BlockSearch`.
+        """Find the k best vectors of a block for each query: (scores, rows in the block).
 
         Args:
             block: unit vectors.
@@ -140,7 +140,7 @@ def retrieve_candidates(
     block_rows: int = BLOCK_ROWS,
     device: str = "auto",
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Find the k passages with the highest cosine to each query.
+    """Find the k passages with the highest cosine to each query: (cosines, positions).
 
     On unit vectors the order by cosine is the order by L2 distance (RAGE, section 3.1).
 
@@ -181,7 +181,7 @@ class Faiss:
         self._resources = faiss.StandardGpuResources() if has_gpu() else None
 
     def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-        """Find the k best vectors of a block for each query; see :data:`BlockSearch`."""
+        """Find the k best vectors of a block for each query: (scores, rows in the block)."""
         metric = self._faiss.METRIC_INNER_PRODUCT
         if self._resources is None:
             return self._faiss.knn(self.queries, block, k, metric=metric)
@@ -195,8 +195,8 @@ def has_gpu() -> bool:
     return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
 
-def choose_block_search(queries: Floats, work: float, device: str = "auto") -> BlockSearch:
-    """Choose the block search for the first stage: torch or FAISS, on a GPU if there is one.
+def choose_block_search(queries: Floats, n_operations: float, device: str = "auto") -> BlockSearch:
+    """Choose the first stage's search, torch or FAISS, by device and number of operations.
 
     A GPU that torch has, or FAISS, comes first. On a CPU torch multiplies for 4 to 351 queries, and
     FAISS searches for all others, or where torch is missing and the work does not pay its import.
@@ -204,12 +204,14 @@ def choose_block_search(queries: Floats, work: float, device: str = "auto") -> B
 
     Args:
         queries: unit vectors.
-        work: floating-point operations of the whole search.
+        n_operations: floating-point operations of the whole search.
         device: where: ``auto``, ``cpu``, ``cuda``, …
     """
     if device not in ("auto", "cpu"):
         return TorchSearch(queries, device)
-    if find_spec("torch") is not None and ("torch" in sys.modules or work >= _OPERATIONS_FOR_TORCH):
+    if find_spec("torch") is not None and (
+        "torch" in sys.modules or n_operations >= _OPERATIONS_FOR_TORCH
+    ):
         import torch
 
         if device == "auto" and torch.cuda.is_available():

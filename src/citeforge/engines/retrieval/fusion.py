@@ -77,7 +77,7 @@ def pool_ids(rankings: Iterable[Ranking]) -> list[str]:
 
 
 def rerank(rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
-    """Score the passages of all rankings again against the original query, and rank them."""
+    """Rank the passages of all rankings by ``scorer``: their scores for the original query."""
     pool = pool_ids(rankings)
     return rank(dict(zip(pool, scorer(pool), strict=True)))
 

@@ -42,7 +42,7 @@ class Reranker(Protocol):
 def make_reranker(
     name: str, device: str = "auto", alternative: str = "retrieval without --reranker"
 ) -> Reranker:
-    """Load a reranker from a folder or the Hub: a T5 as monoT5, all others as cross-encoders.
+    """Load a T5 as monoT5, other models as cross-encoders; errors suggest ``alternative``.
 
     Args:
         name: folder or repository.

@@ -120,7 +120,7 @@ def _check_models() -> Iterator[Finding]:
 
 
 def _check_cache(run: RunOptions) -> Finding:
-    """Report the folder, size and limit of the cache of vectors."""
+    """Report the folder, size and limit of the cache of vectors that run options choose."""
     from citeforge.engines.models.vector_cache import VARIABLE, open_cache
 
     cache = open_cache(run)

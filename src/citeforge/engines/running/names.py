@@ -94,7 +94,7 @@ JUDGES: Catalogue[Choice, Judge] = Catalogue(
 
 
 def make_judge(name: str, option: str = "", **settings: Any) -> Judge:
-    """Make a judge by its name, such as ``openai:MODEL``.
+    """Make a judge by its name, such as ``openai:MODEL``; errors name the ``option``.
 
     Args:
         name: one of JUDGES, or a plugin's.
@@ -249,7 +249,7 @@ CHECKERS = _make_llms((Choice("rule", "", "words of the relations"), *_LLMS), "-
 def make_llm(
     name: str, catalogue: Catalogue[Choice, Llm] = LLMS, option: str = "", **settings: Any
 ) -> Llm:
-    """Make an LLM by its name in a catalogue, such as ``openai:MODEL``.
+    """Make an LLM by its name in a catalogue, such as ``openai:MODEL``; errors name ``option``.
 
     Args:
         name: what the user named.
@@ -342,7 +342,7 @@ def make_retriever(spec: str, settings: RetrieverSettings) -> Retriever:
 
 
 def _local_reranker(model: str, device: str, alternative: str) -> Reranker:
-    """Make the reranker of a Hub id or a folder: a cross-encoder, or monoT5."""
+    """Make the reranker of a Hub id or folder; an error suggests ``alternative``."""
     from citeforge.engines.retrieval.reranker import make_reranker
 
     return make_reranker(model, device, alternative)
@@ -406,12 +406,12 @@ PERPLEXITY: Catalogue[Choice, Perplexity] = Catalogue(
 )  # fmt: skip
 
 
-def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
-    """Make a perplexity model by its name, such as ``hf:MODEL``.
+def make_perplexity(name: str, training_texts: Iterable[str], **settings: Any) -> Perplexity:
+    """Make a perplexity model by name, such as ``hf:MODEL``; ``ngram`` is trained on the texts.
 
     Args:
         name: name of a row of PERPLEXITY, with its argument.
-        training: texts that ``ngram`` learns from.
+        training_texts: texts that ``ngram`` learns from.
         settings: fields of :class:`PerplexitySettings`.
 
     Raises:
@@ -421,7 +421,7 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
     """
     from citeforge.engines.models.perplexity import PerplexitySettings
 
-    return PERPLEXITY.maker(name)(PerplexitySettings(training, **settings))
+    return PERPLEXITY.maker(name)(PerplexitySettings(training_texts, **settings))
 
 
 def _nupunkt() -> Segmenter:

@@ -28,13 +28,13 @@ class RayRunner(Runner):
         require_reachable(self.settings.address)
 
     def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
-        """Make an embedder whose model runs in the cluster."""
+        """Make an embedder whose model ``make`` loads in workers of the cluster."""
         from citeforge.engines.running.ray_work import ClusterEmbedder
 
         return ClusterEmbedder(make, device, self.settings)
 
     def judge(self, make: Callable[[], Judge], run: RunOptions) -> Judge:
-        """Make a judge whose model runs in the cluster."""
+        """Make a judge whose model ``make`` loads in workers of the cluster."""
         from citeforge.engines.running.ray_work import ClusterJudge
 
         return ClusterJudge(make, run.device, self.settings, run.batch_size)

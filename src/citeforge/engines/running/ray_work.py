@@ -36,20 +36,22 @@ class ClusterEmbedder(Pool):
         return self.facts
 
     def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
-        """Embed texts as one block in a worker."""
+        """Embed queries or passages (``kind``) as one block in a worker."""
         vectors: Vectors
         ((_, vectors),) = self.run([(_block_name(texts), (texts, kind))])
         return vectors
 
     def encode_each(self, shards: Iterable[pa.Array], kind: Role) -> Iterator[tuple[int, Vectors]]:
-        """Embed shards of texts in the workers; yield (shard number, vectors) as they are done."""
+        """Embed shards of queries or passages in workers; yield (shard number, vectors) as done."""
         lists = (shard.to_pylist() for shard in shards)  # a pickled slice holds the whole array
         return self.run((_block_name(texts), (texts, kind)) for texts in lists)
 
 
-def _make_shard_search(queries: Floats, work: float, device: str) -> Callable[..., Any]:
+def _make_shard_search(queries: Floats, n_operations: float, device: str) -> Callable[..., Any]:
     """Make the function that finds, for every query, the nearest rows of a shard of vectors."""
-    search = choose_block_search(queries.copy(), work, device)  # torch warns of Ray's own memory
+    search = choose_block_search(
+        queries.copy(), n_operations, device
+    )  # torch warns of Ray's own memory
     return lambda rows, k: search(unit_rows(rows.astype(np.float32)), min(k, len(rows)))
 
 

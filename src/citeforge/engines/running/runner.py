@@ -42,7 +42,7 @@ class Runner:
         """
 
     def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
-        """Make an embedder that computes in this process; subclasses make one that uses workers.
+        """Make an embedder by calling ``make`` in this process; other runners call it in workers.
 
         The embedder of a cluster is :class:`~citeforge.engines.models.embedder.Distributed`, and
         gets all shards of a corpus at once.

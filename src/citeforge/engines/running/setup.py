@@ -59,7 +59,7 @@ def is_served(model: str) -> bool:
 
 
 def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
-    """Open the store of LLM replies at :func:`replay_path`; None if there is no such path."""
+    """Open the store of LLM replies that the run options and models choose; None without one."""
     path = replay_path(run, *models)
     return None if path is None or _is_missing(path, run) else ReplayStore(path, run.dry_run)
 
@@ -69,8 +69,8 @@ def _is_missing(path: Path, run: RunOptions) -> bool:
     return run.dry_run and not path.exists()
 
 
-def rehearsed(run: RunOptions, out: Path, *models: str) -> RunOptions:
-    """Copy the options of a run for a dry run that asks no model and writes to ``out`` only.
+def dry_run_options(run: RunOptions, out: Path, *models: str) -> RunOptions:
+    """Copy run options for a dry run that asks no model and writes to ``out`` only.
 
     Args:
         run: the options; its stores are read.
@@ -87,7 +87,7 @@ def rehearsed(run: RunOptions, out: Path, *models: str) -> RunOptions:
 
 
 def replay_path(run: RunOptions, *models: str) -> Path | None:
-    """Choose the file of LLM replies: ``store``, else beside ``out`` for costly models.
+    """Choose the file of LLM replies by option, or beside the output for costly models, or None.
 
     None where neither applies.
     """
@@ -100,7 +100,7 @@ def run_embedder(
     name: str, run: RunOptions, revision: str | None = None, prefixes: Prefixes | None = None,
     option: str = "--embedder",
 ) -> Embedder:  # fmt: skip
-    """Make an embedder by name, with the device, endpoint, store and runner of the run options.
+    """Make an embedder by name and run options (device, endpoint, store, runner).
 
     Args:
         name: as in :func:`~citeforge.engines.running.names.make_embedder`, which also raises.
@@ -126,17 +126,17 @@ def run_embedder(
 def judge_session(
     judging: Judging,
     run: RunOptions,
-    verdicts: Path | None = None,
+    default_verdicts: Path | None = None,
     store: ReplayStore | None = None,
     repeats: int = 1,
     option: str = "--judge",
 ) -> JudgeSession | None:
-    """Make a session with the judge that options name, and its verdicts; None without a judge.
+    """Make a session with the judge that options name and its stored verdicts; None without one.
 
     Args:
         judging: names the judge and its settings.
         run: device, runner and stores.
-        verdicts: file of verdicts if ``run`` names none.
+        default_verdicts: file of verdicts if ``run`` names none.
         store: answers of an LLM judge; None for the store that ``run`` names.
         repeats: how often the judge is asked about each pair.
         option: option that names it, for errors.
@@ -145,7 +145,7 @@ def judge_session(
         return None
     from citeforge.engines.running.names import make_judge
 
-    path = run.verdicts or verdicts
+    path = run.verdicts or default_verdicts
     if run.store is None and store is None and (run.batch or run.max_cost is not None):
         # Batches and costs need a store of replies, which may be that of verdicts.
         run = run.model_copy(update={"store": path})
@@ -164,7 +164,7 @@ def judge_session(
 def build_judge(
     judging: Judging, run: RunOptions, store: ReplayStore | None = None, option: str = "--judge"
 ) -> JudgeSession | None:
-    """Make a session with a build's judge (None without), verdicts stored beside the output.
+    """Make a session with a build's judge; verdicts are stored beside the output; None without.
 
     Args:
         judging: names the judge and its settings.

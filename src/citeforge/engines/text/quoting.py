@@ -30,7 +30,7 @@ class Quotes:
     """
 
     def __init__(self, *texts: str, model: str = "") -> None:
-        """Make quote tags that no quoted text can contain: their number is a digest of the texts.
+        """Make quote tags for texts and a model: their number, a digest, is in none of the texts.
 
         Args:
             texts: all that will be quoted.

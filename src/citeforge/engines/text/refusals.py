@@ -83,7 +83,7 @@ def language_rules(language: str, kind: str = "refusals") -> LanguageRules:
     blocks: dict[str, str] = {}
 
     def fill(expression: str) -> str:
-        """Replace each ``<NAME>`` in an expression by the block of that name."""
+        """Replace each ``<NAME>`` in a regular expression by the named one of the rules file."""
         return _BLOCK.sub(lambda name: blocks[name[1]], expression)
 
     for name, block in file.blocks.items():
@@ -124,7 +124,7 @@ def may_refuse(text: str, detector: str) -> bool:
 
 
 def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
-    """Whether an answer is empty, or a refusal by the rules of the detector's languages.
+    """Whether an answer is empty or a refusal by a detector's rules, some only if it cites none.
 
     Args:
         text: without marks.

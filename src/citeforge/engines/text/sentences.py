@@ -224,13 +224,13 @@ def _is_end(line: str, start: int, cut: int) -> bool:
     return _stop_ends(last.group(1), word, letter, line, cut)
 
 
-def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
-    """Whether the full stop after the word ``last`` ends a sentence when ``word`` follows.
+def _stop_ends(last: str, word: str, names_thing: bool, line: str, cut: int) -> bool:
+    """Whether a full stop between two words ends a sentence (``names_thing``: as in vitamin C).
 
     Args:
         last: the word before the full stop.
         word: the word after it.
-        letter: whether a capital there is the name of a thing (vitamin C.), not a person's initial.
+        names_thing: whether a capital is the name of a thing (vitamin C.), not a person's initial.
         line: the line.
         cut: offset behind the full stop.
     """
@@ -243,7 +243,7 @@ def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
     if _may_be_last(name):
         return starts
     if re.fullmatch(r"[A-Z]", last):
-        return (starts and len(word) > 1) or letter
+        return (starts and len(word) > 1) or names_thing
     # `3. Oktober`
     return not (name.isdigit() and len(name) < 3 and _MONTHS.match(line, cut))
 

@@ -101,7 +101,7 @@ def _compile_pattern(extra_tokens: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
-    """Normalise a text as a lenient reader would: (text, original offset per character)."""
+    """Replace look-alikes and entities, drop invisible characters: (text, original offsets)."""
     if text.isascii() and "&" not in text:
         return text, range(len(text))
     shown: list[str] = []
@@ -118,5 +118,5 @@ def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
 
 @cache
 def _normalise_character(character: str) -> str:
-    """Normalise one character as a lenient reader would; empty if it is invisible."""
+    """Replace a character by the Latin letters that it looks like; empty if it is invisible."""
     return "" if is_invisible(character) else latin_letters(character).replace("▁", "_")

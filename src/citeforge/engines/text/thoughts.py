@@ -208,7 +208,7 @@ class _Tags:
         return partners
 
     def _next_closing(self, number: int) -> int | None:
-        """Find the tag that ends a thought whose own closing tag is missing; None if there is none.
+        """Find the index of the tag that ends an opening tag without its own; None if none.
 
         It is the first later closing tag of the same sort (block or inline).
 
@@ -227,7 +227,7 @@ class _Tags:
         )
 
     def _remove_unopened(self, number: int, n_open: int) -> int:
-        """Remove a closing tag without an opening one; return the number of the tag removed last.
+        """Remove a closing tag, by index, that no tag opens; return the index removed last.
 
         Before the first opening tag it ends the thought that the reply begins with; without any
         opening tag, the last one does.
@@ -247,7 +247,7 @@ class _Tags:
         return last
 
     def _remove(self, start: int, end: int, first: int, last: int, tag: re.Match[str]) -> None:
-        """Remove [start, end) of the reply, where [first, last) is a thought."""
+        """Remove [start, end) of the reply, and add the thought in [first, last)."""
         self.removed.append((start, end))
         text = self._text[first:last]
         if tag["block"] is not None:
@@ -284,7 +284,7 @@ def _without_summaries(text: str) -> str:
 def _take_answer(
     text: str, kept_spans: Sequence[Span], thoughts: tuple[str, ...] = (), *, is_cut: bool = False
 ) -> SplitReply:
-    """Build the answer from kept spans of a reply, without outer white space and tags.
+    """Build a split reply from the spans of its answer, its thoughts, and whether it was cut.
 
     Two spans get a line break between them unless there is white space.
 
@@ -340,6 +340,6 @@ def _is_quoted(text: str, span: Span) -> bool:
 
 
 def _may_open(text: str, offset: int) -> bool:
-    """Whether a thought may open there: at the start of a line, or behind a sentence's end."""
+    """Whether a thought may open at an offset: at the start of a line, or behind a sentence."""
     before = text[max(0, offset - _LONGEST_SPACE) : offset].rpartition("\n")[2].rstrip()
     return not before or before[-1] in _MAY_OPEN
