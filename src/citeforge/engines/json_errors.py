@@ -29,7 +29,7 @@ def json_error(
     problem: str,
     allowed: str | None,
 ) -> InputError:
-    """Make the error for malformed JSON; it names Python literals and event streams as such.
+    """Make the error for malformed JSON: ``problem``, the reason, and what is ``allowed``.
 
     Args:
         content: the text.
