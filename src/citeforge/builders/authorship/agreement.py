@@ -58,7 +58,7 @@ def _data() -> dict[str, Any]:
 
 
 def read_words(language: str, group: str, name: str) -> str:
-    """Read one word list of a language, separated by spaces; empty if there is none."""
+    """Read a word list of a language's group, with spaces between words; empty if there is none."""
     return str(_data().get(language, {}).get(group, {}).get(name, ""))
 
 
@@ -74,7 +74,7 @@ def word_groups(language: str, category: str) -> dict[str, WordGroup]:
 
 
 def _make_group(name: str, group: dict[str, Any], neutral: re.Pattern[str]) -> WordGroup:
-    """Compile the word lists of one group of near-synonyms to patterns."""
+    """Compile a group of near-synonyms to patterns; ``neutral``: phrases with another meaning."""
     numbers = "|".join(number_words())
     number = rf"\s+(?:about\s+)?(?:\d|[$€£¥]|an?\b|half\b|(?:{numbers})\b)"
     endings = {None: "", True: f"(?={number})", False: f"(?!{number})"}
@@ -237,7 +237,7 @@ def _numbers(sentences: Iterable[Sentence]) -> frozenset[str]:
 
 
 def find_instruction(human: str, twin: str) -> str | None:
-    """Find words in a rewrite that instruct a reader or a model; None if it has none.
+    """Find words in a rewrite (``twin``) that instruct a reader or a model; None if none do.
 
     It has words about models and prompts that the passage has not, or begins with an imperative
     that begins no sentence of the passage. Lists of all languages are used.

@@ -36,7 +36,7 @@ def make_sentence(text: str) -> Sentence:
 
 
 def find_stems(text: str) -> frozenset[str]:
-    """Find the stems of the content words in a text; numbers are in digits."""
+    """Find the stems of the content words in a text; numbers are converted to digits."""
     numbers = {**number_words(), "one": "one"}  # "the closer one"
     tokens = (numbers.get(t, t) for t in split_tokens(with_digits(text).lower()))
     return frozenset(

@@ -68,7 +68,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
 
 
 def _make_design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
-    """Make the design: one condition (cell) per choice of passage authors and labels or none.
+    """Make the design: a condition (cell) per choice of passage authors and of labels, if any.
 
     Raises:
         UsageError: LLM origins without twins.
@@ -114,7 +114,7 @@ def _write_tables(
     chosen: dict[str, Docs],
     seed: int,
 ) -> tuple[dict[str, ContextSet], Stats]:
-    """Write all tables of an authorship package; return (context sets by name, statistics)."""
+    """Write the tables for each query's ``chosen`` passages; return (context sets, statistics)."""
     queries = list(chosen)
     short = {q: {"passages": len(docs)} for q, docs in chosen.items() if len(docs) < design.k}
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))

@@ -226,7 +226,7 @@ def compare_texts(human: str, twin: str) -> TwinFigures:
 def _find_changes(
     name: str, lost: Sequence[str], added: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield (check name, reason) if a rewrite lost or added items, such as numbers."""
+    """Yield (``name`` of the check, reason) if a rewrite lost or added items, such as numbers."""
     parts = []
     for verb, items in (("lacks", lost), ("adds", added)):
         if items:
@@ -272,7 +272,7 @@ class TwinWriter:
     """Has passages rewritten by an LLM; failed ones again, at higher temperatures."""
 
     def __init__(self, llm: Llm, checker: Checker, attempts: Attempts) -> None:
-        """Set the LLM that rewrites passages, the checks, and number and temperature of tries."""
+        """Set the LLM that rewrites passages, the checks, number and temperature of attempts."""
         self.llm = llm
         self.checker = checker
         self.attempts = attempts

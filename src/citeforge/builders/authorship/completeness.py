@@ -51,7 +51,7 @@ _SAME = 0.5
 def find_lost(
     alignment: Alignment, language: str, vectors: SentenceVectors | None = None
 ) -> list[str]:
-    """List the sentences and clauses of a passage that its rewrite lacks.
+    """List a passage's sentences and clauses that its rewrite lacks, by words and ``vectors``.
 
     Args:
         alignment: passage and rewrite.
@@ -65,7 +65,7 @@ def find_lost(
 def find_added(
     alignment: Alignment, language: str, vectors: SentenceVectors | None = None
 ) -> list[str]:
-    """List the sentences and clauses that a rewrite adds to its passage."""
+    """List the sentences and clauses that a rewrite adds, by words and, if given, ``vectors``."""
     added = list(_find_unmatched(alignment, 1, alignment.after, _ADDED_SENTENCE))
     if not added:
         clauses = _clauses(alignment.after, language)
@@ -80,7 +80,7 @@ def _correct_by_cosines(
     language: str,
     vectors: SentenceVectors | None,
 ) -> list[str]:
-    """Correct the list of unmatched sentences and clauses by cosines with the other text.
+    """Correct the list of one text's unmatched sentences and clauses by cosines to the other.
 
     Args:
         alignment: passage and rewrite.
@@ -119,7 +119,7 @@ def _clauses(sentences: list[Sentence], language: str) -> list[Sentence]:
 def _find_unmatched(
     alignment: Alignment, side: int, pieces: list[Sentence], limits: _Limits
 ) -> Iterator[str]:
-    """Yield the sentences or clauses of one text whose content words the other text lacks.
+    """Yield sentences or clauses of one text (``side``) whose content words the other lacks.
 
     Args:
         alignment: passage and rewrite.

@@ -122,7 +122,7 @@ def _join_names(words: Iterable[str], names: set[str]) -> list[_Token]:
 def _compare_places(
     before: Sequence[_Token], after: Sequence[_Token]
 ) -> Iterator[tuple[frozenset[str], frozenset[str], int]]:
-    """Yield (name in the passage, name in its place in the rewrite, tokens of this run)."""
+    """Yield (name in the passage, name at its place in the rewrite, tokens in the equal run)."""
     keys = [t.key for t in before], [t.key for t in after]
     for run in SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
         for k in range(run.size):

@@ -101,7 +101,7 @@ def with_digits(text: str) -> str:
 
 
 def number_words_in_digits(text: str, *, only_sure: bool) -> str:
-    """Convert English number words to digits: ``"twelve"`` to ``"12"``, ``"sixth"`` to ``"6th"``.
+    """Convert English number words (or ``only_sure`` ones) to digits: ``"sixth"`` to ``"6th"``.
 
     Args:
         text: any text; numbers of several words become digits, too.
@@ -109,7 +109,7 @@ def number_words_in_digits(text: str, *, only_sure: bool) -> str:
     """
 
     def convert(match: re.Match[str]) -> str:
-        """Convert a matched number word to digits, unless it is unsure and must stay."""
+        """Convert a matched number word to digits, unless ambiguous ones ("second") must stay."""
         word = match[0].lower()
         if only_sure and word in _AMBIGUOUS:
             return match[0]
@@ -136,7 +136,7 @@ def _in_digits(number: str) -> str:
 
 
 def numbers_in_text(text: str) -> Numbers:
-    """Find a text's numbers (``1,200``: ``1200``): those a rewrite must keep, those it may have."""
+    """Find a text's numbers: those that a rewrite must keep, and all that it may contain."""
     text, allowed = with_digits(text), set[str]()
     required = {_normalise_number(n) for n in _NUMBER.findall(text)}
     required |= {str(_ROMANS.index(n)) for n in _ROMAN.findall(text)}
@@ -263,7 +263,7 @@ class Entities:
         )  # fmt: skip
 
     def _find_unmatched(self, text: Any, other: Any) -> dict[str, bool]:
-        """Map each name of which another text lacks words to whether it lacks all of them."""
+        """Map each name that another text lacks in part to whether it lacks all its words."""
         # spaCy cuts words where the regular expression does not ("A0_"): both kinds are taken.
         words = bare_words(other.text) + [w for t in other for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}

@@ -79,7 +79,7 @@ def choose_label_sets(
 
 
 def require_enough_labels(labels: LabelSet, k: int) -> None:
-    """Raise an error if labels must be distinct and a side has more than 1 but fewer than k.
+    """Raise an error if labels must be distinct and a half of a set has 2 or more but under k.
 
     Raises:
         InputError: a context could not be labelled without a repeated label.
@@ -97,7 +97,7 @@ def require_enough_labels(labels: LabelSet, k: int) -> None:
 
 
 def draw_labels(labels: LabelSet, query: str, size: int, seed: int) -> list[tuple[str, str]]:
-    """Draw, per position of a query's context, (label of the first kind, of the second).
+    """Draw, per position of a query's context, (label of the set's first half, of its second).
 
     Keyed by (seed, set, query): a passage that has the same side in two cells has the same label
     in both. In sets by lot a coin decides for each position which side is called first.

@@ -94,7 +94,7 @@ def _until_follows(text: Wording, index: int) -> bool:
 
 
 def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
-    """Yield (word, its opposite in the rewrite) for each reversal that no negation undoes."""
+    """Yield (word, its opposite in ``after``) for each reversal that no negation undoes."""
     for pairs in [*_find_swaps(before, after), *_find_substitutions(before, after)]:
         if all(_is_denied(before, old) == _is_denied(after, new) for old, new in pairs):
             old, new = pairs[0]
@@ -102,7 +102,7 @@ def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, 
 
 
 def _find_substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[int, int]]]:
-    """Yield [(index of a word, index of its opposite between the same words in the rewrite)]."""
+    """Yield [(index of a word, index of its opposite between the same words in ``after``)]."""
     old, new = before.index_by_neighbours(), after.index_by_neighbours()
     for context, words in new.items():
         for side, index in words.items():
@@ -121,7 +121,7 @@ def _of_follows(text: Wording, index: int) -> bool:
 
 
 def _is_inverted_relation(before: Wording, old: int, after: Wording, new: int) -> bool:
-    """Whether a relation is inverted: "the son of B" became "whose father B"."""
+    """Whether words at ``old`` and ``new`` invert a relation: "the son of B", "whose father B"."""
     is_owned = [
         text.tokens[max(0, index - 1)] in _POSSESSIVES
         for text, index in ((before, old), (after, new))
@@ -150,7 +150,7 @@ def _is_comparative(word: str) -> bool:
 
 
 def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
-    """List, per word replaced by an opposite, candidate pairs (its index, index of an opposite).
+    """List, per word that ``after`` replaces by an opposite, candidate (its index, opposite's).
 
     Also lists a comparison whose two sides were exchanged: "A is older than B", "B is older
     than A".
@@ -198,7 +198,7 @@ def _is_compared(text: Wording, index: int) -> bool:
 def _are_sides_swapped(
     before: Wording, after: Wording, old: int, new: int, is_loose: bool = True
 ) -> bool:
-    """Whether a rewrite swaps the words before and after a token: "A over B", "B over A".
+    """Whether ``after`` swaps the words before and after a token: "A over B", "B over A".
 
     They are swapped where a word of the left side is on the right side now and the other way round,
     and none that was on the right stayed there.

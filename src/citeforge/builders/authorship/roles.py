@@ -55,7 +55,7 @@ class Parser:
 
 
 def _find_replaced_names(before: Features, after: Features) -> Iterator[str]:
-    """Describe names that a rewrite replaces by other names of the passage in the same role."""
+    """Describe names that a rewrite replaces, in one role, by other names of the passage."""
     old, new = _names_by_feature(before, after), _names_by_feature(after, before)
     for feature in sorted(old.keys() & new.keys()):
         if old[feature].isdisjoint(new[feature]) and feature[1] in (_AGENT, _PATIENT):
@@ -64,7 +64,7 @@ def _find_replaced_names(before: Features, after: Features) -> Iterator[str]:
 
 
 def _names_by_feature(text: Features, other: Features) -> dict[Feature, set[str]]:
-    """Map each (governing word, role) of a text to its names that the other text has, too."""
+    """Map each (governing word, role) of a text to its names that also occur in the other text."""
     found: dict[Feature, set[str]] = {}
     for pos, word in text.keys() & other.keys():
         for feature in text[pos, word] if pos == "PROPN" else ():

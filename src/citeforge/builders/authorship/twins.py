@@ -200,7 +200,7 @@ class Rewriting:
     def __init__(
         self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
     ) -> None:
-        """Have all passages of contexts rewritten; replace non-relevant ones that failed."""
+        """x"""
         self.base, self.contexts, self.writer = base, contexts, writer
         self.twins: dict[str, Twin] = {}
         self.replaced = 0
@@ -260,7 +260,7 @@ class Rewriting:
                         self.replaced += 1
 
     def _next_negative(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
-        """Find a query's next unused negative, preferably with ``label``; None if there is none."""
+        """Find a query's best usable negative not in ``ids``, rather with ``label``; or None."""
 
         def usable(doc: dict[str, str]) -> bool:
             """Whether a negative is not in the query's context yet, and its twin has not failed."""

@@ -155,7 +155,7 @@ class Wording:
         return sum(token in word_lists().plain for token in self.tokens[start:end])
 
     def count_softeners(self, index: int, other: "Wording", denied: int) -> int:
-        """Count the words in a sentence that may replace a negation in another text.
+        """Count words in a sentence that may replace the negation at ``denied`` in ``other``.
 
         Such a word is not in the other sentence, and it denies ("failed"), or is the opposite of a
         word there ("uncommon", "closed" for "did not open").
@@ -234,7 +234,7 @@ def affirmed_forms(word: str) -> list[str]:
 
 
 def _sides(word: str) -> Iterator[Side]:
-    """Yield (group of opposites, side) of a word; compass directions are group -1."""
+    """Yield (group of opposites, side 0 or 1) of a word; compass directions: (-1, 0 to 3)."""
     yield from word_lists().opposites.get(word, ())
     if (match := DIRECTION.match(word)) is not None:
         for part in filter(None, match.groups()):
