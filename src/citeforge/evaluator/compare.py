@@ -183,7 +183,7 @@ def compare_many(
     measures: Sequence[str] = (),
     against: str | None = None,
     across: Sequence[str] = (),
-    by: Sequence[str] = (),
+    slice_fields: Sequence[str] = (),
 ) -> Comparison:
     """Compare pairs of systems, ``across`` judges, …; list pairs that cannot be compared.
 
@@ -193,7 +193,7 @@ def compare_many(
         against: baseline that all others are compared with, each in its own context set if the
             baseline has scores there; None for all pairs.
         across: parts of signatures (keys of :data:`ACROSS`) in which two may differ.
-        by: fields whose slices are compared, too.
+        slice_fields: fields whose slices are compared, too.
 
     Raises:
         UsageError: two files have the same name, ``across`` names no part, or a file was not
@@ -208,7 +208,7 @@ def compare_many(
     pairs = [(renamed[id(a)], renamed[id(b)]) for a, b in _pairs(files, against)]
     pairs.sort(key=lambda pair: pair[0].is_control or pair[1].is_control)
     errors: list[InputError] = []
-    parts, small = slice_pairs(pairs, by)
+    parts, small = slice_pairs(pairs, slice_fields)
     every = [("", *pair) for pair in pairs] + parts
     results = compare_pairs([(a, b) for _, a, b in every], names, allowed, errors.append)
     differences = [

@@ -71,7 +71,7 @@ class Outcome:
 
 
 def decide(
-    new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
+    new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], policy_source: PolicySource,
     fields: Sequence[str] = (),
 ) -> Outcome:  # fmt: skip
     """Decide by a policy whether a new system may replace the baseline, slices included.
@@ -79,7 +79,7 @@ def decide(
     Args:
         new: score files of the new system, one or several contexts, benchmarks or protocols.
         baseline: score files of the old one; none in a first run, which never passes.
-        source: the policy.
+        policy_source: the policy.
         fields: fields whose slices must not be shown to fall; the files have to be scored by them.
 
     Raises:
@@ -95,24 +95,24 @@ def decide(
     require_values(every, "gate")
     for file in every:
         _require_consistent(file)
-    source = _with_main_measure(source, every)
+    policy_source = _with_main_measure(policy_source, every)
     pairs, rows = pair_files(new, baseline)
     pairs = [p if p.old is None else Pair(*named_apart(p.new, p.old), p.place) for p in pairs]
     tests: list[MeasureTest] = []
     small: dict[str, int] = {}
     open_slices: list[tuple[str, Row]] = []
     for pair in pairs:
-        rows += count_rows(pair, source.policy)
-        for tier, margins in source.policy.tiers.items():
-            found, undecided = _compare_measures(pair, tier, margins, source.policy)
+        rows += count_rows(pair, policy_source.policy)
+        for tier, margins in policy_source.policy.tiers.items():
+            found, undecided = _compare_measures(pair, tier, margins, policy_source.policy)
             tests, rows = tests + found, rows + undecided
     for pair in pairs if fields else ():
-        found, few, undecided_slices = _slice_tests(pair, source.policy, fields)
+        found, few, undecided_slices = _slice_tests(pair, policy_source.policy, fields)
         tests, small = tests + found, small | few
         open_slices += undecided_slices
     # Advisory measures decide nothing, and have no part in Holm's correction.
     adjusted = holm([math.nan if t.tier == "advisory" else t.p for t in tests])
-    rows = [*map(_decide_test, tests, adjusted), *rows, *required_rows(pairs, source)]
+    rows = [*map(_decide_test, tests, adjusted), *rows, *required_rows(pairs, policy_source)]
     order = ("files", "critical", "supporting", "advisory", "required", "counts")
     rows.sort(key=lambda row: order.index(row.group))
     verdicts = {row.verdict for row in rows if row.decides}
@@ -130,13 +130,13 @@ def _require_consistent(file: ScoreFile) -> None:
         )  # fmt: skip
 
 
-def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> PolicySource:
+def _with_main_measure(policy_source: PolicySource, files: Sequence[ScoreFile]) -> PolicySource:
     """Return the policy; if it has no critical measure, the files' main measure becomes one.
 
     That is the main one of all that any file has: where a file lacks it, nothing is decided.
     """
-    if source.policy.critical:
-        return source
+    if policy_source.policy.critical:
+        return policy_source
     name = main_measure(files, list(dict.fromkeys(m.name for f in files for m in f.measures)))
     if not name or direction(name) is None:
         raise UsageError(
@@ -145,11 +145,11 @@ def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> Poli
             code="missing-option",
         )
     rest = {
-        tier: {n: m for n, m in source.policy.tiers[tier].items() if n != name}
+        tier: {n: m for n, m in policy_source.policy.tiers[tier].items() if n != name}
         for tier in ("supporting", "advisory")
     }
-    policy = source.policy.model_copy(update={"critical": {name: Margin()}, **rest})
-    return checked_policy(replace(source, policy=policy))
+    policy = policy_source.policy.model_copy(update={"critical": {name: Margin()}, **rest})
+    return checked_policy(replace(policy_source, policy=policy))
 
 
 def _compare_measures(

@@ -63,7 +63,7 @@ class PlanDoubt:
 
 
 def plan_queries(
-    new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
+    new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], policy_source: PolicySource,
     margin: float | None = None, power: float = POWER, changed_shares: Sequence[float] = CHANGED,
 ) -> list[PlannedQueries]:  # fmt: skip
     """Compute how many queries a gate needs to pass, for each assumed share of changed answers.
@@ -71,7 +71,7 @@ def plan_queries(
     Args:
         new: score files of any system, whose values stand for those of others; may be empty.
         baseline: score files of a second one; its differences from ``new`` are planned for, too.
-        source: the policy, for critical measures and margins.
+        policy_source: the policy, for critical measures and margins.
         margin: points to plan for instead of those of the policy.
         power: how often the gate is to pass if nothing was lost.
         changed_shares: shares of answers that are assumed to change.
@@ -80,7 +80,7 @@ def plan_queries(
         InputError: the files have none of the critical measures.
     """
     if not new:
-        points = source.policy.margin if margin is None else margin
+        points = policy_source.policy.margin if margin is None else margin
         return [
             PlannedQueries(
                 "", share, points, queries_to_pass(*binary_changes(share), 1.0, points / 100, power)
@@ -90,7 +90,7 @@ def plan_queries(
     rows = [
         row
         for file in new
-        for row in _plan_file(file, baseline, source, margin, power, changed_shares)
+        for row in _plan_file(file, baseline, policy_source, margin, power, changed_shares)
     ]
     if not rows:
         raise InputError(
@@ -112,11 +112,11 @@ def find_doubts(new: Iterable[ScoreFile], baseline: Iterable[ScoreFile]) -> Iter
 
 
 def _plan_file(
-    file: ScoreFile, baseline: Sequence[ScoreFile], source: PolicySource, margin: float | None,
-    power: float, changed_shares: Sequence[float],
+    file: ScoreFile, baseline: Sequence[ScoreFile], policy_source: PolicySource,
+    margin: float | None, power: float, changed_shares: Sequence[float],
 ) -> Iterator[PlannedQueries]:  # fmt: skip
     """Compute how many queries a file's critical measures need, by share of changed answers."""
-    policy = source.policy
+    policy = policy_source.policy
     main = main_measure([file])
     critical = policy.critical or ({main: Margin()} if main and direction(main) is not None else {})
     for name, policy_margin in critical.items():

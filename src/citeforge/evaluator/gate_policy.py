@@ -62,7 +62,7 @@ def read_policy(path: Path) -> PolicySource:
     return checked_policy(PolicySource(policy, path, root))
 
 
-def checked_policy(source: PolicySource) -> PolicySource:
+def checked_policy(policy_source: PolicySource) -> PolicySource:
     """Check the measures and margins of a policy; return the policy unchanged.
 
     Raises:
@@ -70,11 +70,11 @@ def checked_policy(source: PolicySource) -> PolicySource:
             drop.
     """
     seen: dict[str, str] = {}
-    for tier, margins in source.policy.tiers.items():
+    for tier, margins in policy_source.policy.tiers.items():
         for name, margin in margins.items():
-            _check_measure(source, (tier, name), name)
+            _check_measure(policy_source, (tier, name), name)
             if name in seen:
-                raise source.error(
+                raise policy_source.error(
                     (tier, name), f"{name} is in {seen[name]}, too", "one tier for each measure",
                     "duplicate-key",
                 )  # fmt: skip
@@ -83,18 +83,18 @@ def checked_policy(source: PolicySource) -> PolicySource:
             if measure is None or tier == "advisory":
                 continue
             if measure.higher_is_better is None:
-                raise source.error(
+                raise policy_source.error(
                     (tier, name), "neither more nor less of it is better", "advisory", "wrong-value"
                 )
-            if _allows_any_drop(source.policy, margin, measure):
+            if _allows_any_drop(policy_source.policy, margin, measure):
                 json_path = (tier, name, "margin") if margin.margin is not None else ("margin",)
-                raise source.error(
+                raise policy_source.error(
                     json_path, f"allows any drop of {name}",
                     f"points as displayed, less than {_largest_drop(measure):g}", "out-of-range",
                 )  # fmt: skip
-    for n, required in enumerate(source.policy.required):
-        _check_measure(source, ("required", n, "measure"), required.measure)
-    return source
+    for n, required in enumerate(policy_source.policy.required):
+        _check_measure(policy_source, ("required", n, "measure"), required.measure)
+    return policy_source
 
 
 def _largest_drop(measure: Measure) -> float:
@@ -109,11 +109,11 @@ def _allows_any_drop(policy: GatePolicy, margin: Margin, measure: Measure) -> bo
     return points >= _largest_drop(measure) and (margin.margin is not None or share >= 1)
 
 
-def _check_measure(source: PolicySource, json_path: Sequence[str | int], name: str) -> None:
+def _check_measure(policy_source: PolicySource, json_path: Sequence[str | int], name: str) -> None:
     """Raise an error if a name in a policy is no measure.
 
     Args:
-        source: the policy and its file.
+        policy_source: the policy and its file.
         json_path: keys and indices that lead to the name in the file.
         name: the name.
     """
@@ -123,6 +123,6 @@ def _check_measure(source: PolicySource, json_path: Sequence[str | int], name: s
         is_family = name in families()
         hint = suggestion(name, getattr(error, "known", ()))
         message = f"{name} is a family of measures" if is_family else f"unknown measure{hint}"
-        raise source.error(
+        raise policy_source.error(
             json_path, message, "the name of a measure: citeforge list measures", "unknown-name"
         ) from error

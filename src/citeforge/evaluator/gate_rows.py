@@ -141,22 +141,22 @@ def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
         yield Row("counts", "counts", PASS, pair.place, finding=WithinBounds(pair.new))
 
 
-def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
+def required_rows(pairs: Sequence[Pair], policy_source: PolicySource) -> Iterator[Row]:
     """Make a report row for each query on whose value the policy sets a bound.
 
     Raises:
         InputError: the score files have no such query or context; with the policy's line.
     """
-    for n, required in enumerate(source.policy.required):
+    for n, required in enumerate(policy_source.policy.required):
         asked = [p for p in pairs if required.context in (None, p.new.context)]
         if not asked:
-            raise source.error(
+            raise policy_source.error(
                 ("required", n, "context"), f"{required.context!r} is no context that was scored",
                 f"one of {', '.join(sorted({p.new.context for p in pairs}))}", "unknown-name",
             )  # fmt: skip
         asked = [p for p in asked if required.query in p.new.query_ids]
         if not asked:
-            raise source.error(
+            raise policy_source.error(
                 ("required", n, "query"), f"{required.query!r} is no query that was scored",
                 "an id of a query of the benchmark", "unknown-name",
             )  # fmt: skip

@@ -90,7 +90,7 @@ class LabelJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Call ``keep`` with the index of each pair and what people decided on the pair."""
+        """Call ``keep`` with the index of each pair and people's verdict on the pair."""
         keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
 
     def _decision(self, pair: Pair) -> Decision:
@@ -157,7 +157,7 @@ def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
 
 
 def _make_pairs(item: AnswerItem, statement: CitedStatement, citation: int | None) -> list[Pair]:
-    """Make the judge's pairs of a statement and what it cites, with and without titles."""
+    """Pair a statement with its cited passages, or with one of them, with and without titles."""
     cited = statement.cited if citation is None else (citation,)
     premises = (premise(item.passages, cited, True, with_title) for with_title in (True, False))
     return [Pair(text, statement.text) for text in premises]

@@ -65,7 +65,7 @@ def prepare_scoring(
     benchmark: Benchmark, options: ScoreOptions, judge: JudgeSession | None = None,
     run: RunOptions | None = None,
 ) -> ScoringSetup:  # fmt: skip
-    """Prepare what scoring any submission needs: measures, judge, LLM and sentence segmenter.
+    """Select measures, judge, LLM and sentence segmenter to score submissions to a benchmark.
 
     The segmenter is made only where a measure needs it.
 
@@ -280,7 +280,7 @@ def _require_read(submission: Submission, setup: ScoringSetup) -> None:
 
 
 def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
-    """Raise an error if a measure needs what the benchmark does not show, such as triples."""
+    """Raise an error if a measure reads data, such as triples, that the benchmark does not show."""
     facts = benchmark.kind.facts
     foreign = [m for m in measures if m.reads not in facts.readings]
     if not foreign:

@@ -274,8 +274,8 @@ def write_card(
     version: str | None = None,
     licence: str | None = None,
     audit: str | None = None,
-    checked: Package | None = None,
-    lengths: Mapping[str, int] | None = None,
+    checked_package: Package | None = None,
+    passage_lengths: Mapping[str, int] | None = None,
 ) -> Manifest:
     """Render a package's dataset card, Croissant file and ``eval.yaml`` again.
 
@@ -287,8 +287,8 @@ def write_card(
         version: version of the benchmark; None to leave it.
         licence: licence of the benchmark, and of its sources that state none; None to leave it.
         audit: text of a new ``audit.json``; None to leave it.
-        checked: the package, when its files have been checked already.
-        lengths: its passages by number of words, when they have been counted already.
+        checked_package: the package, when its files have been checked already.
+        passage_lengths: its passages by number of words, when they have been counted already.
 
     Raises:
         InputError: not a package, a file of it is damaged, or it cannot be written.
@@ -297,14 +297,16 @@ def write_card(
     with amending(folder) as files:
         manifest = load_manifest(folder)
         # Another process may have changed the package before this one locked it.
-        if checked is None or checked.manifest != manifest:
+        if checked_package is None or checked_package.manifest != manifest:
             manifest = load_intact(folder, allow_edited=True)
         if version is not None:
             manifest = manifest.model_copy(update={"version": version})
         if licence is not None:
             manifest = with_licence(manifest, licence)
         stats = read_stats(folder)
-        words = word_lengths(Package(folder, manifest)) if lengths is None else lengths
+        words = (
+            word_lengths(Package(folder, manifest)) if passage_lengths is None else passage_lengths
+        )
         if words:
             stats[WORDS] = dict(words)
         changed = {}

@@ -135,7 +135,7 @@ def _only_public_context(package: Package) -> str:
 
 
 def _read_form(package: Package) -> FormAudit | None:
-    """Read the audit of whether the form of passages reveals labels; None if there is none."""
+    """Read the audit of whether surface features of passages reveal labels; None without one."""
     if FORM not in package.manifest.files:
         return None
     path = resolve_package_file(package.folder, FORM)

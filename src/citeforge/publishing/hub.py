@@ -348,7 +348,7 @@ class Publisher:
         return str(done.oid)
 
     def _read_back(self, files: Mapping[str, LocalFile], repo_id: str, tag: str) -> None:
-        """Download what was published; raise an error if a file's hash differs."""
+        """Download a published package; raise an error if it differs from the local files."""
         with tempfile.TemporaryDirectory() as work:
             copy = self.fetch(repo_id, tag, Path(work))
             for name, file in files.items():

@@ -119,7 +119,7 @@ def _log_run(tracker: Choice, run: TrackedRun) -> Logged:
 
 
 def _make_run(file: ScoreFile, folder: Path) -> TrackedRun:
-    """Collect what a tracker logs of a score file; write its report and scores to a folder."""
+    """Collect settings and values that a tracker logs of a score file; write its report."""
     from citeforge.reports.pages.formats import make_report
 
     report, scores = folder / "report.html", folder / "scores.json"

@@ -88,7 +88,7 @@ def rogan_gladen(
     rates: Rates,
     value_range: Range = ANYTHING,
 ) -> PpiEstimate:
-    """Correct a share, ``combine`` of sums, by the judge's error rates (Rogan & Gladen 1978).
+    """Correct a share (``combine`` of sums) by the judge's error rates (Rogan & Gladen 1978).
 
     Args:
         judged_sums: sums of each answer under the judge's verdicts, shape (queries, k).

@@ -97,7 +97,7 @@ def estimate_ppi(
     tuning: float | None = None,
     value_range: Range = ANYTHING,
 ) -> PpiEstimate:
-    """Estimate a value, ``combine`` of sums, from a judge's verdicts and labels of some (PPI++).
+    """Estimate a value (``combine`` of sums) from a judge's verdicts and some labels (PPI++).
 
     Answers that need no verdict are known exactly; the others are a stratum of their own, in which
     the judge's mean is corrected by its mean error on labelled answers.

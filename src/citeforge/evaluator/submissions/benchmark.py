@@ -43,7 +43,7 @@ MOST_RUNS_HIDDEN = 5
 
 
 def short_hash(value: object) -> str:
-    """Shorten a hash, or whatever a file names in its place, to 16 printable characters."""
+    """Shorten a hash, or a wrong value in place of one, to 16 printable characters."""
     return f"{ascii(str(value)[:16])[1:-1]}…"
 
 

@@ -200,7 +200,7 @@ class Pages:
             """Read the scores, and compare them."""
             files = [load_scores(one.path) for one in chosen]
             try:
-                comparison = compare_many(files, across=across, by=slice_fields(files))
+                comparison = compare_many(files, across=across, slice_fields=slice_fields(files))
             except InputError as error:
                 parts = find_parts_across(files)
                 if not parts:

@@ -91,7 +91,7 @@ def audit(
     )
     result, survey = find_flaws(package, options, run or RunOptions())
     text = result.model_dump_json(indent=1) + "\n"
-    write_card(package.folder, audit=text, checked=package, lengths=survey.lengths)
+    write_card(package.folder, audit=text, checked_package=package, passage_lengths=survey.lengths)
     every_flaw = [f for rows in result.flaws.values() for f in rows]
     if path is not None and options.accept:
         rows = (KnownFlaw(*f.key) for f in every_flaw)
