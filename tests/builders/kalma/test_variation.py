@@ -177,7 +177,7 @@ def test_no_clause_is_said_twice_where_there_are_others() -> None:
     made = pair(buried)
     barred = compose(PEOPLE, made, buried, asks_link=True, is_general=False).asks
     assert barred == (WORDS.link_asks[0], WORDS.themes["burial"])
-    general = compose(PEOPLE, made, buried, True, is_general=True, barred=barred)
+    general = compose(PEOPLE, made, buried, True, is_general=True, avoided_templates=barred)
     assert not {*general.asks} & {*barred}
 
 

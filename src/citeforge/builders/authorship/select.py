@@ -98,7 +98,7 @@ def retrieve_candidates(
 def choose_contexts(
     base: Base, ranked: Ranked, selection: Selection, usable: Collection[str] | None = None
 ) -> tuple[dict[str, Docs], Counter[str]]:
-    """Choose each query's passages, in order; count queries and candidates left out by reason.
+    """Choose each query's ``usable`` passages, in order; count queries and candidates left out.
 
     Non-relevant passages keep the order of the candidates; the relevant ones are put at positions
     drawn for each query, which all cells of the design share.

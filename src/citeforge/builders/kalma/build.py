@@ -145,7 +145,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
 
 
 def check_stats(question_check: QuestionCheck, evolutions: Sequence[Evolution]) -> Stats:
-    """Compute the shares of gold facts that questions ask for, and the question check's errors."""
+    """Compute the shares of gold facts that questions ask for, and the check's error rates."""
     forms = {form: [e.to_check(form, getattr(e, form)) for e in evolutions] for form in LEAST}
     controls = control_questions(question_check.domain, ((e.pair, e.facts) for e in evolutions))
     return {**share_stats(question_check, forms), **error_stats(question_check, controls)}
@@ -176,7 +176,7 @@ def _all_contexts(
 def _write_package(
     build: Build, draft: Manifest, questions: Sequence[KalmaQuestion],
     evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext],
-    equivalence: Equivalence, domain: Domain, shares: Mapping[str, object], **learnt: Any,
+    equivalence: Equivalence, domain: Domain, further_stats: Mapping[str, object], **learnt: Any,
 ) -> Manifest:  # fmt: skip
     """Write the tables, statistics and manifest of a KaLMA package."""
     writer = build.package()
@@ -186,14 +186,14 @@ def _write_package(
         questions = [replace(q, answers=tuple(t)) for q, t in zip(questions, answers, strict=True)]
     sets = write_tables(writer, questions, evolutions, contexts, equivalents)
     counted = count_answers(questions, equivalents, equivalence, domain)
-    stats = kalma_stats(questions, {**counted, **shares})
+    stats = kalma_stats(questions, {**counted, **further_stats})
     return build.finish(draft, writer, stats, contexts=sets, **learnt)
 
 
 def _config(
     recipe: KalmaRecipe,
     kg: KnowledgeGraph,
-    spec: str,
+    graph_spec: str,
     models: dict[str, dict[str, Any]],
     extension_check: ExtensionCheck,
     question_check: QuestionCheck,
@@ -201,7 +201,7 @@ def _config(
     """Make the manifest's ``config``: the recipe, with names of models and hashes of inputs."""
     judge = model_name(models, "judge of sentences")
     update = {
-        "kg": spec,
+        "kg": graph_spec,
         "domain": kg.domain.model_dump(mode="json"),
         "languages": kg.languages,
         "pairs": recipe.pairs and Path(recipe.pairs.name),
@@ -264,7 +264,7 @@ def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
 def _no_questions_error(
     dropped: Counter[str], refused: Counter[tuple[str, str]], writer: Llm
 ) -> InputError:
-    """Make the error of a build in which no pair of entities became a question."""
+    """Make the error of a build without a question, from counts of pairs and replies refused."""
     reasons = "; ".join(f"{describe_count(key)}: {n}" for key, n in dropped.items())
     replies = ", ".join(f"{': '.join(why)} ({n})" for why, n in refused.most_common(3))
     return InputError(
@@ -276,7 +276,7 @@ def _no_questions_error(
 
 
 def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
-    """Count and warn of facts, and relations of other languages, without question words."""
+    """Count, and warn of, relations without question words; empty if an LLM words questions."""
     if not evolver.asker.is_template:
         return {}
     kg, counts = evolver.kg, dict[str, int]()
@@ -326,7 +326,7 @@ def _make_question(evolution: Evolution) -> KalmaQuestion:
 
 
 def _describe_source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInfo, str]:
-    """Describe the knowledge graph as (source for the manifest, ``--kg`` without folders)."""
+    """Describe the graph: (source for the manifest, value of ``--kg`` without folders)."""
     identity = kg.identity()
     files = {identity["file"]: identity["sha256"]} if "file" in identity else {}
     spec = identity.get("endpoint") or identity.get("file", "graph")
@@ -390,7 +390,9 @@ def _refuse_without_effect(recipe: KalmaRecipe) -> None:
         )
 
 
-def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQuestion], SourceInfo]:
+def _read_published(
+    specific_path: Path, recipe: KalmaRecipe
+) -> tuple[list[KalmaQuestion], SourceInfo]:
     """Read BioKaLMA's questions with their sub-graphs and gold, and describe their files.
 
     Raises:
@@ -402,19 +404,19 @@ def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQues
         raise UsageError(
             "--gold-later requires --gold, the sets of all rounds", code="missing-option"
         )
-    items = read_entries(specific)
+    items = read_entries(specific_path)
     others = [i.question for i in read_entries(general)] if general else [""] * len(items)
     sets = read_gold(gold, later) if gold else [[] for _ in items]
     for path, n in ((general, len(others)), (gold, len(sets))):
         if n != len(items):
             raise InputError(
-                f"has {n} entries and {specific.name} has {len(items)}",
+                f"has {n} entries and {specific_path.name} has {len(items)}",
                 path=path,
                 code="wrong-value",
             )
-    files = {p.name: sha256_file(p) for p in (specific, general, gold, later) if p is not None}
+    files = {p.name: sha256_file(p) for p in (specific_path, general, gold, later) if p is not None}
     source = SourceInfo(
-        spec=f"kalma:{specific}",
+        spec=f"kalma:{specific_path}",
         kind="kalma",
         licence=LICENCE,
         files=files,

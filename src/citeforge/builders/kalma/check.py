@@ -30,12 +30,12 @@ _CLAIM = re.compile(r"\d[\w.,]*|\b[A-Z][\w’']+\b")
 
 
 def without_citations(paragraph: str, pool: Sequence[Triple]) -> str:
-    """Remove the citations of triples from a paragraph."""
+    """Remove the citations of known triples (``pool``) from a paragraph."""
     return without_markers(paragraph, TripleGrammar(pool).parse(paragraph).markers)
 
 
 def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
-    """List the keys of the known triples that a paragraph cites, in order."""
+    """List the keys of the known triples (``pool``) that a paragraph cites, in order."""
     grammar = TripleGrammar(pool)
     grammar.parse(paragraph)
     return [c for bracket in grammar.brackets for c in bracket if c.complete]
@@ -47,18 +47,20 @@ def _contains_any(text: str, words: Iterable[str]) -> bool:
 
 
 def find_misstated_triple(
-    reply: str, pool: Sequence[Triple], link: Triple, words: RelationWords
+    reply: str, pool: Sequence[Triple], skipped_link: Triple, relation_words: RelationWords
 ) -> str | None:
-    """Say how a sentence differs from a triple that it cites; None if it states the triple.
+    """Say how a sentence differs from a triple that it cites; None if it differs from none.
 
     Values in other words, and sentences with a pronoun for a subject, are not looked at.
     """
     mentions = Mentions.from_triples(without_citations(reply, pool), pool)
     by_key = {t.key: t for t in reversed(pool)}
-    for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
+    for triple in (
+        by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != skipped_link.key
+    ):
         spellings = renderings(triple)
         if _contains_any(mentions.text, spellings) and (
-            reason := _explain_wrong_places(mentions, triple, spellings, words)
+            reason := _explain_wrong_places(mentions, triple, spellings, relation_words)
         ):
             return reason
     return None
@@ -68,8 +70,8 @@ def _explain_wrong_places(
     mentions: Mentions,
     triple: Triple,
     spellings: Sequence[str],
-    words: RelationWords,
-    within: slice = slice(None),
+    relation_words: RelationWords,
+    text_slice: slice = slice(None),
 ) -> str | None:
     """Say why a text does not ascribe a triple's value to the triple's entity; None if it does.
 
@@ -77,18 +79,18 @@ def _explain_wrong_places(
         mentions: mentions of entities in a text.
         triple: the fact.
         spellings: spellings of its value.
-        words: words for its relation.
-        within: part of the text to look at.
+        relation_words: words for its relation.
+        text_slice: part of the text to look at.
     """
-    spans = mentions.find_spans(spellings, within)
+    spans = mentions.find_spans(spellings, text_slice)
     if not spans:
         return f"names {triple.value!r} only inside another name"
     if all(mentions.is_denied(*span) for span in spans):
         return f"denies {triple.value!r}"
     # An English physicist need not speak English: that takes a word of the relation.
-    spoken = meaning_words(mentions.text[within]).keys()
+    spoken = meaning_words(mentions.text[text_slice]).keys()
     if all(_is_adjective(mentions.text, *span) for span in spans) and not any(
-        way <= spoken for way in words.word_sets(triple.relation)
+        way <= spoken for way in relation_words.word_sets(triple.relation)
     ):
         return f"has {triple.value!r} only before a noun"
     for at, _ in spans:
@@ -103,7 +105,7 @@ def _is_adjective(text: str, start: int, end: int) -> bool:
     return following is not None and following[1] not in PLAIN
 
 
-def find_annotation_fault(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
+def find_annotation_fault(reply: str, seed_sentence: str, pool: Sequence[Triple]) -> str | None:
     """Say why an LLM's sentence with added citations is refused; None if it is accepted."""
     by_key = {t.key: t for t in pool}
     citations = cited_triples(reply, pool)
@@ -113,7 +115,7 @@ def find_annotation_fault(reply: str, seed: str, pool: Sequence[Triple]) -> str 
         return f"cites what is not given: {key.relation}: {key.value} of {key.qid}"
     for key in (k for k in citations if not by_key[k].has_label):
         return f"cites {key.value}, which has no label"
-    if normalise_em(without_citations(reply, pool)) != normalise_em(seed):
+    if normalise_em(without_citations(reply, pool)) != normalise_em(seed_sentence):
         return "changed the text"
     return None
 

@@ -91,21 +91,21 @@ def make_contexts(
 
 
 def _remove_gold(
-    questions: Sequence[KalmaQuestion], full: dict[str, list[Triple]], equivalence: Equivalence,
-    size: int, seed: int,
+    questions: Sequence[KalmaQuestion], full_context: dict[str, list[Triple]],
+    equivalence: Equivalence, n_removed: int, seed: int,
 ) -> TripleContext:  # fmt: skip
-    """Make a context set without ``size`` gold facts per query and triples that restate them."""
-    facts = "fact" if size == 1 else "facts"
+    """Make a context set without some gold facts per query and triples that restate these."""
+    facts = "fact" if n_removed == 1 else "facts"
     made = TripleContext(
-        f"{size} {facts} of each minimum knowledge set removed, with what would leak it"
+        f"{n_removed} {facts} of each minimum knowledge set removed, with what would leak it"
     )
     for question in questions:
-        name, triples = question.query_id, full[question.query_id]
+        name, triples = question.query_id, full_context[question.query_id]
         # Published gold may be of graphs that its retrieval missed: nothing to remove.
         order = [t for t in dict.fromkeys(t for t, _ in question.gold) if t in set(triples)]
         generator(seed, "kalma absent", name).shuffle(order)
-        absent = order[:size]
-        if len(absent) < size:
+        absent = order[:n_removed]
+        if len(absent) < n_removed:
             made.short[name] = {"absent": len(absent)}
         same = {t for a in absent for t in equivalence.equivalents(a, triples)}
         leaks = [t for t in triples if t not in absent and t in same]

@@ -168,18 +168,18 @@ class Evolver:
         kg: KnowledgeGraph,
         llm: Llm,
         make_perplexity: Callable[[list[str]], Perplexity],
-        extension: check.ExtensionCheck,
+        extension_check: check.ExtensionCheck,
         choices: Choices,
         seed: int = 0,
-        questions: QuestionCheck | None = None,
+        question_check: QuestionCheck | None = None,
     ) -> None:
         """Set the graph, the writing LLM, the checks and options; nothing is requested yet."""
         self.kg, self.choices, self.seed = kg, choices, seed
         self.words = merge_classes(kg.domain)
-        self.questions = questions or QuestionCheck(self.words)
+        self.questions = question_check or QuestionCheck(self.words)
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
-        self.extension = extension
+        self.extension = extension_check
         self.asker = Asker(llm, choices, kg.domain)
         self._evolutions: dict[str, Evolution] = {}
         self._aliases: dict[str, list[str]] = {}
@@ -259,12 +259,12 @@ class Evolver:
             e.rounds.append(Round(1, text, gold, (), notes))
 
     def _extend(
-        self, number: int, active: Mapping[str, Evolution], perplexity: Perplexity,
+        self, round_number: int, active: Mapping[str, Evolution], perplexity: Perplexity,
         specificity: Specificity,
     ) -> None:  # fmt: skip
         """Run one round: extend each paragraph by the best-ranked triple that the LLM can add."""
         ranked: dict[str, list[ScoredTriple]] = {}
-        with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
+        with progress(f"scoring, round {round_number}", len(active), "paragraphs") as advance:
             for name, e in active.items():
                 triples = e.remaining_facts
                 before = check.without_citations(e.paragraph, e.pair.pool)
@@ -292,7 +292,7 @@ class Evolver:
             turn, text = written[name]
             best = tuple(ranked[name][: max(_KEPT_CANDIDATES, turn + 1)])
             triple = ranked[name][turn].triple
-            e.rounds.append(Round(number, text, (triple,), best, tuple(notes[name])))
+            e.rounds.append(Round(round_number, text, (triple,), best, tuple(notes[name])))
 
     def _request_extensions(self, triples: dict[str, Triple]) -> Replies:
         """Ask the LLM to add a sentence that states one triple to the paragraph of each pair."""

@@ -40,11 +40,11 @@ DENIAL = re.compile(
 
 
 def words_in(
-    text: str, words: Sequence[str], within: slice = slice(None)
+    text: str, words: Sequence[str], text_slice: slice = slice(None)
 ) -> Iterator[re.Match[str]]:
     """Yield matches of given words or names, as whole words, in a part of a text."""
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")
-    begin, end, _ = within.indices(len(text))
+    begin, end, _ = text_slice.indices(len(text))
     return pattern.finditer(text, begin, end) if words else iter(())
 
 
@@ -116,10 +116,10 @@ class Mentions:
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
 
     def find_spans(
-        self, spellings: Sequence[str], within: slice = slice(None)
+        self, spellings: Sequence[str], text_slice: slice = slice(None)
     ) -> list[tuple[int, int]]:
         """List (start, end) of each mention of a value, in any spelling, outside longer names."""
-        spans = (m.span() for shape in spellings for m in words_in(self.text, [shape], within))
+        spans = (m.span() for shape in spellings for m in words_in(self.text, [shape], text_slice))
         return [span for span in spans if self.stands_alone(*span)]
 
     def stands_alone(self, start: int, end: int) -> bool:

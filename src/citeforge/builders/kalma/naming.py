@@ -36,7 +36,7 @@ class FactNames:
     def find_named(
         self, sentence: str, facts: Iterable[Triple], names: Mapping[str, str]
     ) -> list[Triple]:
-        """List the facts whose relation a sentence names, of the entities that it names, if any.
+        """List the facts whose relation a sentence names; if it names entities, of these alone.
 
         Args:
             sentence: without citations.
@@ -72,13 +72,13 @@ def _stems(text: str) -> tuple[str, ...]:
 
 
 def _names_relation(stems: tuple[str, ...]) -> bool:
-    """Whether stems name a relation: "where … work" does, "work" and "belong to" do not."""
+    """Whether stems are enough to name a relation: "where … work" is, "work" is not."""
     content = {*stems} - _FORM
     return bool(content - _PLAIN) or len(content) > 1 or (content <= _GENERIC and len(stems) > 1)
 
 
 def _contains_wording(sentence: tuple[str, ...], wording: tuple[str, ...]) -> bool:
-    """Whether a sentence has all stems of a wording; in order if only one has content.
+    """Whether a sentence has all stems of a wording; in order if just one is a content word.
 
     "Place of death" is not what one dies of.
     """

@@ -110,8 +110,8 @@ def _dump_metadata(question: KalmaQuestion, form: str) -> str:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True)
 
 
-def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object]) -> Stats:
-    """Compute a KaLMA package's statistics: the paper's (section 2.3) and given further ones."""
+def kalma_stats(questions: Sequence[KalmaQuestion], further_stats: Mapping[str, object]) -> Stats:
+    """Compute a KaLMA package's statistics as in the paper (section 2.3); add further ones."""
     graphs = {g.qid: g for q in questions for g in q.graphs}
     triples = [t for g in graphs.values() for t in g.triples]
 
@@ -138,7 +138,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
         "relations": len(relations),
         **{name: n for name, labels in _DISTINCT.items() if (n := count_distinct(*labels))},
         "repeated_questions": sum(n - 1 for n in texts.values()),
-        **further,
+        **further_stats,
         **question_variety(questions),
     }
     if n_partial := sum(map(_leaves_an_entity_out, questions)):
@@ -281,15 +281,17 @@ def _find_missing_values(package: Package, triples_of: dict[str, list[Triple]]) 
             yield "gold", f"query {query!r}: has other values of {t.relation}, not {t.value!r}"
 
 
-def _find_wrong_removals(package: Package, per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
-    """Yield problems of ``absent_N`` sets that are not the full set without removed triples."""
+def _find_wrong_removals(
+    package: Package, triples_by_set: dict[str, dict[str, list[Triple]]]
+) -> Problems:
+    """Yield problems of ``absent_N`` sets that are not the set ``full`` minus removed triples."""
     before: Counter[tuple[str, Triple]] = Counter()
     for name in (n for n in package.contexts if n.startswith("absent_")):
         rows = package.absent(name).to_pylist()
         removed = Counter((r["query_id"], from_row(r)) for r in rows)
-        for query, triples in per_set[name].items():
+        for query, triples in triples_by_set[name].items():
             gone = {t for q, t in removed if q == query}
-            expected = [t for t in per_set["full"][query] if t not in gone]
+            expected = [t for t in triples_by_set["full"][query] if t not in gone]
             if triples != expected:
                 yield f"contexts/{name}", f"query {query!r} is not full without what was removed"
         if before - removed:
@@ -297,12 +299,17 @@ def _find_wrong_removals(package: Package, per_set: dict[str, dict[str, list[Tri
         before = removed
 
 
-def _find_unnested_sets(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
+def _find_unnested_sets(triples_by_set: dict[str, dict[str, list[Triple]]]) -> Problems:
     """Yield problems of ``retrieval_P`` sets not nested in the set of next higher P."""
-    right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
-    names = [n for n in per_set if n.startswith("retrieval_")]
+    right = {q: {t.qid for t in triples} for q, triples in triples_by_set["full"].items()}
+    names = [n for n in triples_by_set if n.startswith("retrieval_")]
     right_graphs = {
-        n: {(q, t.qid) for q, triples in per_set[n].items() for t in triples if t.qid in right[q]}
+        n: {
+            (q, t.qid)
+            for q, triples in triples_by_set[n].items()
+            for t in triples
+            if t.qid in right[q]
+        }
         for n in sorted(names, key=lambda n: -int(n.rpartition("_")[2]))
     }
     for higher, lower in pairwise(right_graphs):

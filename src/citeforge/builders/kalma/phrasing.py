@@ -52,9 +52,9 @@ class Composed:
 class _Chooser:
     """Chooses the wordings of one question: the first of each list, or by drawing."""
 
-    def __init__(self, rng: random.Random | None, barred: Collection[str]) -> None:
+    def __init__(self, rng: random.Random | None, avoided_templates: Collection[str]) -> None:
         """Set the random generator (None: first options) and clause templates to avoid."""
-        self._rng, self._barred = rng, {*barred}
+        self._rng, self._barred = rng, {*avoided_templates}
         self.asks: list[str] = []
 
     def choose(self, templates: Sequence[str]) -> str:
@@ -138,7 +138,7 @@ class Speaker:
         return _is_living(self._graphs[qid], self._phrasing[qid])
 
     def _mention(self, qid: str) -> str:
-        """Get an entity's name, the first time with its relation if known: ``her husband B``."""
+        """Get an entity's name; on first mention with its role, if worded: ``her husband B``."""
         name, owner = self._names[qid], self._pair.owner
         is_first = qid not in self._named
         self._named.add(qid)
@@ -165,7 +165,7 @@ def possessive(name: str) -> str:
 
 
 def _pronouns(graph: Graph, phrasing: Phrasing) -> tuple[str, str, str] | None:
-    """Get the pronouns (subject, possessive, object) of an entity; None if unknown."""
+    """Get an entity's pronouns (subject, possessive, object) in a domain; None if unknown."""
     values = _values(graph, phrasing.sex)
     fitting = [p for value, p in phrasing.pronouns.items() if value in values]
     return fitting[0] if len(fitting) == 1 else phrasing.pronouns.get("any")
@@ -197,7 +197,7 @@ def compose(
     asks_link: bool,
     is_general: bool,
     rng: random.Random | None = None,
-    barred: Collection[str] = (),
+    avoided_templates: Collection[str] = (),
 ) -> Composed:
     """Compose the question for facts: a clause per theme (general) or per relation (specific).
 
@@ -208,9 +208,9 @@ def compose(
         asks_link: whether it begins with "who was B to A"; else it states the link if it can.
         is_general: whether to write the general question.
         rng: draws wordings and the order of clauses; None for the domain's first ones.
-        barred: templates of clauses that it shall not have, where the domain has others.
+        avoided_templates: templates of clauses that it shall not have, where the domain has others.
     """
-    chooser = _Chooser(rng, barred)
+    chooser = _Chooser(rng, avoided_templates)
     domains = {g.qid: select_domain(domain, g) for g in (pair.owner, pair.other)}
     speaker = Speaker(pair, domain, asks_link)
     link_asks = domains[pair.other.qid].phrasing.link_asks

@@ -37,9 +37,9 @@ from citeforge.schemas.recipes.kalma import KalmaRecipe
 class _RequestRecorder:
     """Stand-in LLM: records the requests for the real writer, and replies by template."""
 
-    def __init__(self, name: str, template: TemplateWriter) -> None:
-        """Start a stand-in LLM under the real one's name, which replies by a template."""
-        self.name, self.template = name, template
+    def __init__(self, name: str, template_writer: TemplateWriter) -> None:
+        """Start a stand-in for the LLM ``name``; a template writes its replies."""
+        self.name, self.template = name, template_writer
         self.requests: list[Request] = []
 
     def identity(self) -> dict[str, Any]:
@@ -96,10 +96,12 @@ class _CheckRecorder:
 class _PerplexityRecorder:
     """N-gram perplexities of a trial build, whose texts are noted for the served model."""
 
-    def __init__(self, seeds: list[str], served: ServedPerplexity, tries: int) -> None:
-        """Train an n-gram model on seed sentences; ``tries`` bounds the requests per text."""
-        self._ngram = make_perplexity("ngram", seeds)
-        self._served, self._tries = served, tries
+    def __init__(
+        self, seed_sentences: list[str], served_perplexity: ServedPerplexity, max_tries: int
+    ) -> None:
+        """Train an n-gram model on seed sentences; ``max_tries`` bounds real requests per text."""
+        self._ngram = make_perplexity("ngram", seed_sentences)
+        self._served, self._tries = served_perplexity, max_tries
 
     def identity(self) -> dict[str, Any]:
         """Describe the n-gram model."""
@@ -144,7 +146,7 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
         if is_served(recipe.perplexity):
             dry = run.model_copy(update={"dry_run": True, "store": store})
             served = ServedPerplexity(recipe.perplexity.partition(":")[2], stored, dry)
-            perplexity = partial(_PerplexityRecorder, served=served, tries=attempts)
+            perplexity = partial(_PerplexityRecorder, served_perplexity=served, max_tries=attempts)
         evolver = Evolver(kg, recorder, perplexity, check, recipe.choices, recipe.seed, asks)
         usable = [e for e in evolver.evolve(pairs, equivalence) if not e.dropped]
         if asks.llm is not None:

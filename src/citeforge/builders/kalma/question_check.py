@@ -63,7 +63,7 @@ class QuestionToCheck:
 
     @property
     def other_end(self) -> str:
-        """QID of the entity that the linking triple leads to; empty if none or unknown."""
+        """QID of the entity at the far end of a question's linking triple; empty if unknown."""
         if self.link is None or self.link.value_id:
             return self.link.value_id if self.link is not None else ""
         named = (t.qid for t in (*self.facts, *self.shown) if t.name == self.link.value)
@@ -168,7 +168,7 @@ class QuestionCheck:
     def check(
         self, questions: Sequence[QuestionToCheck], asks_model: bool = False
     ) -> list[AskedFacts]:
-        """Find which facts each question asks for: by rules, then by the LLM where undecided.
+        """Find which facts each question asks for: by rules; by the LLM if undecided or required.
 
         Args:
             questions: the questions.
@@ -322,7 +322,7 @@ class QuestionCheck:
     def _asks_link_backwards(
         self, qid: str, group: frozenset[str], question: QuestionToCheck, asked: set[Triple]
     ) -> bool:
-        """Whether a clause asks for a gold link from its other end; it is then added to asked."""
+        """Whether a clause about ``qid`` asks for the gold link from that end; if so, add it."""
         link = question.link
         if link is None or link not in question.facts or qid != question.other_end:
             return False
@@ -399,14 +399,14 @@ _FORMAT = json_format(
 
 
 def describe_fact(triple: Triple, link: Triple | None) -> str:
-    """Say which fact a question is to ask for: ``father of Ada``; a link by both its ends."""
+    """Describe a fact to ask for: ``father of Ada``; the linking triple by both its entities."""
     if triple == link:
         return f"relationship to {triple.value} of {triple.name}"
     return f"{triple.relation} of {triple.name}"
 
 
 def _make_request(question: QuestionToCheck, sample: int) -> Request:
-    """Make the request that asks an LLM which of the numbered facts a question asks for."""
+    """Make the LLM request to list which of the numbered facts a question asks for."""
     link = question.link
     facts = [*question.facts, *([link] if link and link not in question.facts else [])]
     lines = "\n".join(

@@ -180,7 +180,7 @@ class ClauseReader:
         return clauses
 
     def _entities(self, tokens: Sequence[Token], last: tuple[str, ...]) -> tuple[str, ...]:
-        """List the QIDs that a clause is about; pronouns mean the entities named last."""
+        """List the QIDs that a clause is about; pronouns mean the entities named ``last``."""
         found: dict[str, None] = {}
         for token in tokens:
             for qid in token.qids if token.is_name else ():
@@ -384,7 +384,7 @@ def _has_verb(tokens: Sequence[Token]) -> bool:
 
 
 def _share_rest(opener: tuple[Token, ...], clause: AskedClause) -> AskedClause:
-    """Make a clause of bare question words and what the clause before them asks about."""
+    """Complete bare question words (``and as what``) by the verb of the clause before them."""
     rest = _strip_opener(clause.tokens)
     if rest and opener[0].text in PREPOSITIONS and rest[-1].text in PREPOSITIONS:
         rest = rest[:-1]  # whom did A work for and as what

@@ -34,7 +34,7 @@ def resolve_embedder(name: str) -> str | None:
 
 
 def find_embedder_of(config: Mapping[str, Any], wanted: str = AUTO) -> tuple[str | None, str]:
-    """Choose the embedder to check a package's questions again: (name or None, recorded name).
+    """Choose an embedder (``wanted`` or recorded) to check questions: (name or None, recorded).
 
     Args:
         config: of its manifest.
@@ -80,7 +80,7 @@ class NearestWordings:
         self._texts = list(words.plain_wordings)
 
     def find_nearest(self, clauses: Iterable[AskedClause], kin: Collection[str]) -> None:
-        """Find the nearest known wording of each new clause by cosine; keep it if near enough.
+        """Find each new clause's nearest known wording by cosine; keep it if it is near enough.
 
         Args:
             clauses: in words that no rule knows.

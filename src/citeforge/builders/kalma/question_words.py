@@ -149,7 +149,7 @@ class QuestionWords:
         return {}
 
     def by_words(self, clause: AskedClause, relations: Iterable[str]) -> frozenset[str]:
-        """Find the relation keys whose words explain all content words of a clause; else none."""
+        """Find relations whose words cover all content words of a clause: their keys, or none."""
         text = " ".join(t.text for t in clause.tokens if not t.qids)
         said = meaning_words(text)
         found = {}
@@ -163,7 +163,7 @@ class QuestionWords:
         return frozenset() if rest else frozenset(found)
 
     def _answers(self, relation: str, clause: AskedClause) -> bool:
-        """Whether a relation can answer when, where, why or how many, if a clause asks that."""
+        """Whether a relation answers a clause's "when", "where", "why" or "how many", if any."""
         said = {fold(t.text) for t in clause.tokens if t.text in _ANSWERED}
         return said <= frozenset[str]().union(*self._ways.word_sets(relation))
 

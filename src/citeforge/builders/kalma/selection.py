@@ -103,16 +103,16 @@ def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Tri
 
 
 def missing_values(
-    pool: Iterable[Triple], gold: Iterable[Triple], named: Collection[str]
+    pool: Iterable[Triple], gold: Iterable[Triple], question_entities: Collection[str]
 ) -> list[Triple]:
     """List triples missing from the gold although it has other values of their relation.
 
     A question for a relation asks for all of its values, and a system that gives one of these
-    would be right and marked as wrong. Values that are ``named`` entities do not count: the
-    question names them.
+    would be right and marked as wrong. Values that are among ``question_entities`` do not
+    count: the question names them.
     """
-    by_relation = values_by_relation(t for t in pool if t.value_id not in named)
-    mine = [t for t in gold if t.value_id not in named]
+    by_relation = values_by_relation(t for t in pool if t.value_id not in question_entities)
+    mine = [t for t in gold if t.value_id not in question_entities]
     keys = {t.key.compared for t in mine}
     relations = dict.fromkeys((t.qid, relation_key(t.relation)) for t in mine)
     return [t for r in relations for t in by_relation.get(r, ()) if t.key.compared not in keys]
@@ -226,13 +226,13 @@ def _connections(
 
 
 def _is_possible(
-    lives: Lives, graphs: Iterable[Graph], keeps_impossible: bool, counts: Counter[str]
+    life_rules: Lives, graphs: Iterable[Graph], keeps_impossible: bool, counts: Counter[str]
 ) -> bool:
     """Whether a pair is kept: its graphs state no impossible life, or such pairs are kept, too.
 
     An impossible life is counted by its first reason.
     """
-    wrong = next((one for g in graphs for one in lives.find_impossible(g)), None)
+    wrong = next((one for g in graphs for one in life_rules.find_impossible(g)), None)
     if wrong is None:
         return True
     if keeps_impossible:
@@ -281,7 +281,7 @@ def from_graph(
     for a, prop, b in unique.values():
         if a not in graphs or b not in graphs:
             selected.counts["pairs_without_statements"] += 1
-        elif (least := max(_missing_parts(kg, graphs[q]) for q in (a, b))) > 0:
+        elif (least := max(_required_name_words(kg, graphs[q]) for q in (a, b))) > 0:
             selected.counts[count_key("pairs_with_a_short_name", least)] += 1
         elif _is_possible(lives, (graphs[a], graphs[b]), keeps_impossible, selected.counts):
             usable.append((a, prop, b))
@@ -304,14 +304,14 @@ def from_graph(
     return selected
 
 
-def _missing_parts(kg: KnowledgeGraph, graph: Graph) -> int:
-    """Get the least number of words in an entity's name if the name has fewer, else 0."""
+def _required_name_words(kg: KnowledgeGraph, graph: Graph) -> int:
+    """Get the number of words that an entity's name must have; 0 if it has enough."""
     least = select_domain(kg.domain, graph).min_name_parts
     return least if len(graph.name.split()) < least else 0
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a counts key per relation that links no pair, with its values' commonest classes.
+    """Yield a key for the counts, per relation without a pair, that names its values' classes.
 
     Args:
         kg: the graph.

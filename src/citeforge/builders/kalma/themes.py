@@ -116,7 +116,7 @@ class Planner:
     def _choose(
         self, pair: EntityPair, stated_facts: Collection[Key], asks_link: bool, rejected: set[str]
     ) -> tuple[Plan, Sequence[FactGroup]] | None:
-        """Choose the facts that a pair's questions ask for: (plan, groups by theme), or None.
+        """Choose a pair's facts to ask for: (plan, groups), or None; add reasons to ``rejected``.
 
         The reasons why choices are rejected are added to ``rejected``, as keys of the counts of
         pairs that are dropped for them.
@@ -198,7 +198,7 @@ class Planner:
         return None if leak else Plan(facts, general, specific)
 
     def _reword(self, pair: EntityPair, plan: Plan) -> Plan:
-        """Draw new wordings of a plan's questions, with its names; bound the general one."""
+        """Draw new wordings of a plan's questions with the same names, the general one short."""
         names = [g.name for g in pair.graphs if g.name in plan.specific]
         specific = self._variation.word(
             "specific", pair, plan.facts, (), lambda text: all(name in text for name in names)
@@ -238,7 +238,7 @@ class Planner:
                 yield FactGroup(qid, theme, tuple(facts), wordless)
 
     def _without_restated(self, facts: Sequence[Triple]) -> list[Triple]:
-        """Remove relations all of whose facts are also stated by other relations' facts."""
+        """Return facts without relations whose facts all restate those of other relations."""
         kept = list(facts)
         for relation in dict.fromkeys(t.relation for t in reversed(facts)):
             mine = [t for t in kept if t.relation == relation]

@@ -34,8 +34,8 @@ class Variation:
         self._runs = {"specific": Counter[tuple[str, ...]](), "general": Counter[tuple[str, ...]]()}
 
     def word(
-        self, form: str, pair: EntityPair, facts: Sequence[Triple], barred: Collection[str],
-        fits: Callable[[str], bool],
+        self, form: str, pair: EntityPair, facts: Sequence[Triple],
+        avoided_templates: Collection[str], is_allowed: Callable[[str], bool],
     ) -> Composed:  # fmt: skip
         """Draw wordings of one question; record and return the least stilted, long and repetitive.
 
@@ -43,8 +43,8 @@ class Variation:
             form: ``specific`` or ``general``.
             pair: entities that it names.
             facts: what it asks for, the link included where it is asked for.
-            barred: templates of clauses that it shall not have, where the domain has others.
-            fits: whether a wording may be taken; the domain's first one always may.
+            avoided_templates: templates of clauses to avoid, where the domain has others.
+            is_allowed: whether a wording may be taken; the domain's first one always may.
         """
         asked = [t for t in facts if t != pair.link]
         asks_link = len(asked) < len(facts)
@@ -57,7 +57,9 @@ class Variation:
             runs_in_order = word_runs(masked)
             mine = {*runs_in_order}
             return (
-                len(question.asks) - len({*question.asks}) + len({*question.asks} & {*barred}),
+                len(question.asks)
+                - len({*question.asks})
+                + len({*question.asks} & {*avoided_templates}),
                 len(_STILTED.findall(masked)) + len(runs_in_order) - len(mine),
                 max(0, len(question.text.split()) - LONG),
                 openers[find_opener(masked)] + openers[find_opener(question.text)],
@@ -66,12 +68,16 @@ class Variation:
 
         def draw(rng: random.Random | None) -> Composed:
             """Compose the question with drawn wordings, or (None) with the domain's first ones."""
-            return compose(self._domain, pair, asked, asks_link, form == "general", rng, barred)
+            return compose(
+                self._domain, pair, asked, asks_link, form == "general", rng, avoided_templates
+            )
 
         first = compose(self._domain, pair, asked, asks_link, form == "general")
         generators = (generator(self._seed, "kalma wording", form, pair.id, n) for n in _NUMBERS)
         drawn = [*map(draw, generators), draw(None)]
-        fitting = [q for q in drawn if fits(q.text) and find_given_away(q.text, asked) is None]
+        fitting = [
+            q for q in drawn if is_allowed(q.text) and find_given_away(q.text, asked) is None
+        ]
         best = min(fitting, key=cost, default=first)
         masked = mask_names(best.text, names)
         openers.update({find_opener(masked), find_opener(best.text)})
