@@ -80,13 +80,15 @@ def test_counts_and_signatures_without_verbose() -> None:
 def test_many_context_sets_have_a_row_each_with_the_leading_measures() -> None:
     files = [file.model_copy(update={"context": file.system, "system": "one"})
              for file in made("few", "more", "most")]  # fmt: skip
-    lines = render_scores(files, 120, verbose=False, leading=("CiteF1", "CiteP")).splitlines()
+    lines = render_scores(files, 120, verbose=False, main_measures=("CiteF1", "CiteP")).splitlines()
     assert lines[0].split() == ["CiteF1", "↑", "CiteP", "↑"]
     assert [line.split("  ")[0] for line in lines[2:5]] == ["one · few", "one · more", "one · most"]
     # made(): query k of system i has i / 10 + k / 80, so that system 0 has a mean of 4.375 %.
     assert [line.split()[-1] for line in lines[2:5]] == ["4.38", "14.38", "24.38"]
     assert "not shown: CiteR, intervals of CiteP (--verbose shows them)" in lines
     # None of the leading measures was computed: those that were are shown.
-    assert "CiteR" in render_scores(files, 120, verbose=False, leading=("BLEU",)).splitlines()[0]
-    two = render_scores(files[:2], 120, verbose=False, leading=("CiteF1",))
+    assert (
+        "CiteR" in render_scores(files, 120, verbose=False, main_measures=("BLEU",)).splitlines()[0]
+    )
+    two = render_scores(files[:2], 120, verbose=False, main_measures=("CiteF1",))
     assert "not shown" not in two

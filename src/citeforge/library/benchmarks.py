@@ -86,7 +86,7 @@ def gold_folder(name: str | Path) -> Path:
 
 
 def load(where: Package | str | Path, gold: str | Path | None = None) -> Benchmark:
-    """Open a benchmark; every file is checked against the manifest.
+    """Open a benchmark (``gold``: its hidden labels); check all files against the manifest.
 
     Args:
         where: folder of a package, or ``hub:ORG/NAME[@REVISION]``; an opened one stays open.

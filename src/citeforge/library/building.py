@@ -61,7 +61,7 @@ def rebuild(
     overwrite: bool = False,
     run: RunOptions | None = None,
 ) -> Rebuilt:
-    """Make a package again from its manifest alone: what ``citeforge build --from`` does.
+    """Make a package again from its manifest (``inputs``: moved sources); as ``build --from``.
 
     Args:
         benchmark: package, opened or by its folder.

@@ -13,7 +13,7 @@ _PASSAGES_UNSAID = 1 << 30
 
 
 def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Parsed:
-    """Read an answer's citation marks like protocol ``strict`` (docs/definitions.md#citations).
+    """Read an answer's citation marks like protocol ``strict``; ``base`` is the first number.
 
     Args:
         output: what a system wrote.
@@ -31,7 +31,7 @@ def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Pa
 def split_statements(
     output: str, n_docs: int | None = None, base: int = 1, segmenter: str = "nupunkt"
 ) -> Statements:
-    """Split an answer into statements, each with the citations that belong to it.
+    """Split an answer into statements with their citations; ``base`` is the first number.
 
     docs/definitions.md#statements has the rules.
 

@@ -20,7 +20,7 @@ def gate_plan(
     margin: float | None = None, power: float | str = "80%",
     changed: str | Sequence[float] = "2%,10%,50%",
 ) -> GatePlan:  # fmt: skip
-    """Plan how many queries a gate needs; as ``citeforge gate --plan``.
+    """Plan how many queries a gate needs, by shares of changed answers; as ``gate --plan``.
 
     Args:
         new: scores of any system, or files of them; without any, whole answers are assumed.

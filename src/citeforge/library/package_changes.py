@@ -17,7 +17,7 @@ def compare_packages(
     submission: str | Path | None = None, kept: str | Path | None = None,
     out: str | Path | None = None,
 ) -> PackageChanges:  # fmt: skip
-    """Compare two packages: passages, judgements, contexts, settings, and still valid answers.
+    """Compare two packages; write a submission's still valid answers to the file ``kept``.
 
     Args:
         old: a package: opened, its folder, or ``hub:ORG/NAME``.

@@ -28,7 +28,7 @@ from citeforge.schemas.manifest import Manifest
 
 
 def log_scores(scores: Scored | Sequence[Scored], to: str | Sequence[str]) -> list[Logged]:
-    """Log scores to experiment trackers; as ``citeforge score --log``.
+    """Log scores to experiment trackers, named in ``to``; as ``citeforge score --log``.
 
     Args:
         scores: scores or score files, or a folder of these; each becomes a run.
@@ -197,7 +197,7 @@ def publish(
 
 
 def _note_half(folder: Path, public_hash: str) -> list[str]:
-    """Record a public half's hash in the whole package; return a note if that is impossible."""
+    """Record the hash of a package's public half in it; return notes if that is impossible."""
     try:
         record_public_half(folder, public_hash)
     except InputError as error:
@@ -207,7 +207,7 @@ def _note_half(folder: Path, public_hash: str) -> list[str]:
 
 @contextmanager
 def _split_halves(folder: Path, metadata: Sequence[str]) -> Iterator[tuple[Path, Path]]:
-    """Split a package into a public and a gold folder, which exist during the ``with`` block."""
+    """Split a package into (public, gold) folders for the block; ``metadata`` stays public."""
     with tempfile.TemporaryDirectory() as work:
         public, gold = Path(work) / "public", Path(work) / "gold"
         split_package(folder, public, gold, metadata)

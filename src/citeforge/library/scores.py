@@ -383,7 +383,7 @@ def plan_scores(
 
 
 def _check_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
-    """Check the names given to systems, one per submission; None each if none are given.
+    """Check the names given to systems, one per submission; return them, or None for each.
 
     Raises:
         UsageError: not as many names as submissions, an empty one, or one twice.
@@ -403,7 +403,7 @@ def _check_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None
 def _require_distinct_names(
     paths: Sequence[Path], systems: Sequence[str | None], setup: ScoringSetup
 ) -> None:
-    """Raise an error for system names that look alike, or labels of unknown systems.
+    """Raise an error for system names that look alike, or human labels of unknown systems.
 
     Args:
         paths: submissions.

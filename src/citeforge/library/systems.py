@@ -165,7 +165,7 @@ def bench(
     judge: str | Judge | JudgeSession | None = None, options: Mapping[str, Options] | None = None,
     endpoint: RunOptions | None = None, tell: Callable[[str, Outcome], None] = lambda *_: None,
 ) -> Bench:  # fmt: skip
-    """Run, score and compare systems, and make a report; what ``citeforge bench`` does.
+    """Run, score, compare and report on systems like ``citeforge bench``; ``tell`` gets results.
 
     A folder gets ``SYSTEM.jsonl`` and ``SYSTEM.scores.json`` of each (of several context sets
     ``SYSTEM.CONTEXT.scores.json``), ``report.html`` and, for a served model, ``replay.db``. Run
@@ -238,12 +238,12 @@ def _file_names(systems: Sequence[System]) -> list[str]:
     return names
 
 
-def _check_systems(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
+def _check_systems(systems: Sequence[System], unused_options: Mapping[str, Any]) -> None:
     """Raise an error for no or repeated systems, or options of systems that do not run.
 
     Args:
         systems: the systems that are to run.
-        unused: options of systems that are not among them, by name.
+        unused_options: options of systems that are not among them, by name.
     """
     if not systems:
         raise UsageError(
@@ -253,9 +253,10 @@ def _check_systems(systems: Sequence[System], unused: Mapping[str, Any]) -> None
     names = [system.name for system in systems]
     if len(set(names)) < len(names):
         raise UsageError(f"--systems: duplicate system ({', '.join(names)})", code="bad-option")
-    if unused:
+    if unused_options:
         raise UsageError(
-            f"options of {', '.join(unused)}, which are not among --systems", code="bad-option"
+            f"options of {', '.join(unused_options)}, which are not among --systems",
+            code="bad-option",
         )
 
 
@@ -285,7 +286,7 @@ def _find_system(system: str | System) -> System:
 
 
 def _check_options(system: System, options: Options) -> Part:
-    """Check the options of a system, given as a record or a dictionary.
+    """Validate a system's options, a record, a dictionary or None, as its record of options.
 
     Args:
         system: declares the record of its options.
@@ -305,7 +306,7 @@ def _check_options(system: System, options: Options) -> Part:
 
 
 def _open_llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm | None:
-    """Make an LLM by its name, with a store for costly replies; return an object as it is.
+    """Make an LLM by its name, with a store of replies if calls cost much; return objects as is.
 
     Args:
         llm: name of an LLM, or an LLM; None for none.

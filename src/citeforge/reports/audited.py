@@ -51,7 +51,7 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
 
 
 def describe_negatives(audit: Audit) -> list[str]:
-    """Write an audit's results as sentences: false negatives, flaws, how suspects were judged."""
+    """Write an audit as sentences: false negatives, flaws, how suspected ones were judged."""
     share, cascade = audit.false_negatives, audit.cascade
     lines = []
     if share is not None:

@@ -65,11 +65,11 @@ def _label_groups(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
             yield vanilla, labels.name, here
 
 
-def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
+def _estimate(score: MeasureScore | None, has_plus: bool = False) -> str:
     """Format a score with its interval, and † if its adjusted p is below .05."""
     if score is None or score.value is None:
         return DASH
-    sign = "+" if signed else ""
+    sign = "+" if has_plus else ""
     text = show_number(score.value, _DIGITS, sign)
     if score.p_holm is not None and score.p_holm < ALPHA:
         text += DAGGER
@@ -104,11 +104,11 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                 names = [f"CAB.{m}[{vanilla.origins}_{s}]" for s in sets for m in "PR"]
                 yield vanilla, labels, names
 
-    def format_columns(file: ScoreFile, condition: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, condition: Cell, scores: _Entries) -> list[str]:
         """Format the scores of an experimental condition as the columns of its row."""
         return [
-            text for own, placebo in zip(entries[:2], entries[2:], strict=True)
-            for text in (_estimate(own, signed=True), _p(own), _estimate(placebo, signed=True))
+            text for own, placebo in zip(scores[:2], scores[2:], strict=True)
+            for text in (_estimate(own, has_plus=True), _p(own), _estimate(placebo, has_plus=True))
         ]  # fmt: skip
 
     return _table(
@@ -146,11 +146,11 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                     for name in (f"CAS.{m}[{own}]", f"CAS.{m}[{other}]", f"CAS.{m}-placebo[{own}]")
                 ]  # fmt: skip
 
-    def format_columns(file: ScoreFile, condition: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, condition: Cell, scores: _Entries) -> list[str]:
         """Format the scores of an experimental condition as the columns of its row."""
         sides = [
-            (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p(more))
-            for own, placebo, more in (entries[:3], entries[3:])
+            (_estimate(own), _estimate(placebo), _estimate(more, has_plus=True), _p(more))
+            for own, placebo, more in (scores[:3], scores[3:])
         ]
         return [_mode(condition), *sides[0], *sides[1]]
 
@@ -177,7 +177,7 @@ def by_system(table: Table) -> Iterator[Table]:
 
 
 def _mode(condition: Cell) -> str:
-    """Name the author labels of a condition; in mixed mode those of relevant / other passages."""
+    """Name a condition's author labels; if passages have one origin, as relevant / other ones."""
     if condition.mixed and condition.labels is not None:
         sides = (condition.relevant_told, condition.other_told)
         return " / ".join(_MODE_NAMES[side].removesuffix("-informed") for side in sides)
@@ -194,7 +194,7 @@ def _table_rows(
     format_columns: _Texts,
     has_row: Callable[[Cell], bool] = lambda condition: True,
 ) -> list[tuple[str, ...]]:
-    """Make a table row per system and experimental condition that has any of the measures.
+    """Make a row per system and condition for which ``has_row`` and that has a measure's score.
 
     Args:
         files: score files.
@@ -227,7 +227,7 @@ def _rows(
     format_columns: _Texts,
     n_required: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """Make a table row per score file and experimental condition that has any of its scores.
+    """Make a row per score file and condition of ``row_keys`` with one of its first n scores.
 
     Args:
         files: score files.
@@ -251,15 +251,15 @@ def _number(score: MeasureScore | None, digits: int) -> str:
 
 
 def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
-    """Make a table of precision, recall and exact match per experimental condition.
+    """Make a table of precision, recall and exact match, for mixed origins or those that differ.
 
     These are the authorship paper's tables 1 and 11 or, for mixed origins, 4, 14 and 15.
     """
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
-    def format_columns(file: ScoreFile, condition: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, condition: Cell, scores: _Entries) -> list[str]:
         """Format the scores of an experimental condition as the columns of its row."""
-        parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
+        parts = [*map(_estimate, scores[:2]), _number(scores[2], 3)]
         marks = [DAGGER * _beats_rivals(file, condition, name) for name in names]
         return [text + mark for text, mark in zip(parts, marks, strict=True)]
 
@@ -317,9 +317,9 @@ def _is_better(score: MeasureScore, other: MeasureScore) -> bool:
 def confidence_table(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution confidence of relevant and other passages (table 10)."""
 
-    def format_columns(file: ScoreFile, condition: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, condition: Cell, scores: _Entries) -> list[str]:
         """Format the scores of an experimental condition as the columns of its row."""
-        relevant, other = entries
+        relevant, other = scores
         is_marked = relevant is not None and (relevant.p_t or 1.0) < ALPHA
         return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]
 

@@ -39,7 +39,7 @@ class DecisionRow(RowFigures):
 
     @property
     def full_sentence(self) -> str:
-        """Sentence on a measure or count, preceded by what distinguishes its pair, if anything."""
+        """Sentence on a measure or count, after the compared contexts and settings if several."""
         return f"{self.place}: {self.sentence}" if self.place else self.sentence
 
 

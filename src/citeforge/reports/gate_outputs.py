@@ -106,16 +106,16 @@ _FORMS: dict[str, Callable[[Decision], str]] = {
 }  # fmt: skip
 
 
-def output_fault(path: Path, read_paths: Iterable[Path]) -> str:
+def output_fault(path: Path, score_paths: Iterable[Path]) -> str:
     """Explain why a gate's decision cannot be written to a path; empty if it can be.
 
     Args:
         path: file to write.
-        read_paths: score files, and folders of them, that the gate reads.
+        score_paths: score files, and folders of them, that the gate reads.
     """
     if path.suffix.lower() not in _FORMS:
         return "a decision is written as .xml (JUnit), .md or .json"
-    read = {*map(os.path.realpath, read_paths)}
+    read = {*map(os.path.realpath, score_paths)}
     if os.path.realpath(path) in read:
         return "is a score file that the gate reads; name another file"
     if path.suffix.lower() == ".json" and os.path.realpath(path.parent) in read:

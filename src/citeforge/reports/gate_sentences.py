@@ -174,15 +174,15 @@ def _describe_doubt(finding: Tested) -> str:
     return "; ".join(parts) + "."
 
 
-def _describe_change(test: MeasureTest, p: float | None = None) -> str:
+def _describe_change(test: MeasureTest, adjusted_p: float | None = None) -> str:
     """Write a measure's old and new value, difference, changed queries, and judge failures.
 
     Args:
         test: a measure's change.
-        p: adjusted p-value to write; None for none.
+        adjusted_p: adjusted p-value to write; None for none.
     """
     row = test.row
-    after = "" if p is None else f" ({show_p_equation(p)} after Holm)"
+    after = "" if adjusted_p is None else f" ({show_p_equation(adjusted_p)} after Holm)"
     return (
         f"{show_number(row.baseline)} → {show_number(row.new)}, difference "
         f"{show_number(row.difference, sign='+')} {show_interval(row.low, row.high, sign='+')} "

@@ -10,7 +10,7 @@ from citeforge.reports.model import ScoreReport
 
 
 def write_scores(report: ScoreReport) -> str:
-    """Write score files as a JSON list without answers, with trivial measures and lines to beat."""
+    """Write scores as a JSON list, with trivial measures and values to beat (copying systems')."""
     files, lines = report.given, report.lines
     content = [
         f.model_dump(mode="json", exclude={"answers"})

@@ -67,7 +67,7 @@ class ScoreReport:
         self, files: Sequence[ScoreFile], across: Sequence[str] = (),
         lines_to_beat: Lines = MappingProxyType({}),
     ):  # fmt: skip
-        """Make a report of score files: give systems distinct names, controls last.
+        """Make a report of score files; ``across`` names settings that may differ between systems.
 
         Args:
             files: score files.
@@ -153,7 +153,7 @@ class ScoreReport:
 
     @cached_property
     def line_notes(self) -> list[str]:
-        """Notes on systems whose value is at or below the line to beat."""
+        """Notes on systems at or below the line to beat (best value of copying systems)."""
         return line_notes(self.files, self.lines)
 
     @cached_property

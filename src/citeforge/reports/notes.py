@@ -94,7 +94,7 @@ def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """Write ``measures: reason`` per reason for scores not computed; names systems unless all."""
+    """Write ``measures: reason`` for scores not computed, and the systems unless it is all."""
     systems: dict[tuple[str, str], dict[str, None]] = {}
     for file in files:
         for entry in file.not_computed:
@@ -111,7 +111,7 @@ def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def marked_name(files: Iterable[ScoreFile], measure: str) -> str:
-    """Return a measure's name, marked if in some score file whatever is cited satisfies it."""
+    """Return a measure's name, marked if in some score file any citation satisfies it."""
     return f"{measure} {TRIVIAL}" if any(is_trivial(f, measure) for f in files) else measure
 
 
@@ -237,7 +237,7 @@ def report_lines(
     compared_files: Sequence[ScoreFile],
     measures: Collection[str] | None = None,
 ) -> list[str]:
-    """List all notes to print below a table of scores, except signatures: scope, limits, judges.
+    """List a score table's notes: scope, limits, which ``compared_files`` are not comparable.
 
     Args:
         files: score files with distinct names.
@@ -349,7 +349,7 @@ def _are_of_judges(entries: Sequence[MeasureScore]) -> bool:
 
 
 def line_notes(files: Sequence[ScoreFile], lines_to_beat: Lines) -> list[str]:
-    """Write notes on systems at or below their line to beat, with both values; empty if none is.
+    """Write notes on systems at or below the line to beat (of copying systems), or none.
 
     Args:
         files: score files.

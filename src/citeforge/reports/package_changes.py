@@ -54,7 +54,7 @@ def summary_tables(changes: PackageChanges, max_names: int = _MOST_NAMED) -> Ite
 
 
 def _count_rows(part: TableChanges) -> Sequence[object]:
-    """Count a table's rows (old, new, same, added, removed, changed) as a row of texts."""
+    """Count a compared table's rows (old, new, same, added, removed, changed) as texts."""
     n_changed = part.n_old - len(part.removed) - part.n_same
     numbers = (part.n_old, part.n_new, part.n_same, len(part.added), len(part.removed), n_changed)
     return [part.name, *(f"{n:,}" for n in numbers)]

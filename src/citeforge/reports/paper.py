@@ -106,7 +106,7 @@ class PaperTable:
 def paper_table(
     files: Sequence[ScoreFile], options: TableOptions, lines_to_beat: Lines = MappingProxyType({})
 ) -> PaperTable:
-    """Make a paper's table: a row per system, a column per measure (or measure and context set).
+    """Make a paper's table: systems by measures; values that beat no copying system are marked.
 
     Without ``per_context``, each context set of a system has its own row, which names the set.
     Values at or below their line are marked.
@@ -165,7 +165,7 @@ def paper_table(
 def _line_rows(
     columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], lines_to_beat: Lines
 ) -> list[list[str]]:
-    """Make the paper table's rows of values to beat, for the columns that cells are scored in.
+    """Make a paper table's rows of values to beat (of copying systems), for scored columns.
 
     There is a row per context set if a column has lines of several sets.
 
@@ -202,7 +202,7 @@ def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def _p_values(
-    files: Sequence[ScoreFile], names: Sequence[str], options: TableOptions
+    files: Sequence[ScoreFile], measures: Sequence[str], options: TableOptions
 ) -> tuple[dict[tuple[int, str], float], int]:
     """Test differences from the baseline: (p-values by file's ``id()`` and measure, their number).
 
@@ -210,7 +210,7 @@ def _p_values(
     are compared.
     """
     p_values: dict[tuple[int, str], float] = {}
-    directed = [name for name in names if direction(name) is not None]
+    directed = [name for name in measures if direction(name) is not None]
     if options.against is None or not directed:
         return p_values, 0
     require_values(files, "compare")
@@ -230,7 +230,7 @@ def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) ->
 
 
 def _left_out(
-    files: Sequence[ScoreFile], compared_files: Sequence[ScoreFile], names: Collection[str],
+    files: Sequence[ScoreFile], compared_files: Sequence[ScoreFile], measures: Collection[str],
     options: TableOptions,
 ) -> list[str]:  # fmt: skip
     """Write the notes below a paper's table on systems that may not be compared, and why.
@@ -238,7 +238,7 @@ def _left_out(
     Args:
         files: score files as given.
         compared_files: the same files without the signature parts in which they may differ.
-        names: measures of the table.
+        measures: measures of the table.
         options: what the table is to contain.
     """
     is_marked = options.best != "none" or options.against is not None
@@ -248,7 +248,7 @@ def _left_out(
         f"Not comparable{effect}: {line}."
         for context in contexts
         for line in not_comparable([
-            f.model_copy(update={"measures": [m for m in f.measures if m.name in names]})
+            f.model_copy(update={"measures": [m for m in f.measures if m.name in measures]})
             for f in compared_files if context in (None, f.context)
         ])
     ]  # fmt: skip

@@ -31,7 +31,7 @@ _OF_ANSWERED = {"truncated", "empty", "unparsed", "uncited", "refused", "out of 
 
 def scores_table(
     results: Sequence[ScoreFile],
-    corner: str = "",
+    system_heading: str = "",
     has_sd: bool = True,
     lines_to_beat: Lines | None = None,
 ) -> Table:
@@ -39,14 +39,14 @@ def scores_table(
 
     Args:
         results: score files with distinct names.
-        corner: title of the column of systems.
+        system_heading: title of the column of systems.
         has_sd: whether values have the standard deviation between runs.
         lines_to_beat: values to beat, which get a row; values at or below theirs are marked.
     """
     lines_to_beat = lines_to_beat or {}
     names = dict.fromkeys(m.name for r in results for m in r.measures)
     is_corrected = {m.name for r in results for m in r.measures if m.corrected is not None}
-    head, columns = [corner], list[tuple[str, bool]]()
+    head, columns = [system_heading], list[tuple[str, bool]]()
     for name in names:
         title = f"{marked_name(results, name)} {ARROWS[direction(name)]}".rstrip()
         head += [title, f"{name} corrected"][: 1 + (name in is_corrected)]

@@ -23,7 +23,7 @@ from citeforge.schemas.scores import ScoreFile
 
 def render_scores(
     results: list[ScoreFile], width: int | None = None, verbose: bool = True,
-    leading: Sequence[str] = (),
+    main_measures: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """Render what ``score`` prints: scores with intervals, counts, notes and signatures.
 
@@ -36,17 +36,17 @@ def render_scores(
         width: width of the terminal; None for lines of any length.
         verbose: whether all counts and signatures are shown; else counts above 0, and the first
             signature of each context set.
-        leading: measures shown for more than two context sets; empty for all.
+        main_measures: measures shown for more than two context sets; empty for all.
     """
     report = ScoreReport(results)
     results = report.files
     if report.is_design:
-        return _render_design(report, width)
+        return _render_authorship(report, width)
     counts = counts_table(results, verbose)
     scores = scores_table(results)
     left_out: list[str] = []
-    if leading and len({r.context for r in results}) > 2:
-        scores, left_out = _leading_columns(scores, leading)
+    if main_measures and len({r.context for r in results}) > 2:
+        scores, left_out = _leading_columns(scores, main_measures)
     elif len(results) < len(scores.head) - 1:
         scores, counts = scores.transposed(), counts.transposed()
     notes = [*counts.notes, *build_lines(results), *rounding_lines(results)]
@@ -67,13 +67,13 @@ def render_scores(
     return "\n".join([*scores.text(width), "", *counts.text(width), *slices, *folded])
 
 
-def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
-    """Keep only the leading measures' columns of a table: (table, names of what is left out).
+def _leading_columns(scores: Table, main_measures: Sequence[str]) -> tuple[Table, list[str]]:
+    """Keep only the main measures' columns of a table: (table, names of the other measures).
 
     Only the first one keeps its interval, so that a row fits a terminal of 80 columns.
     """
     titles = [title.split()[0] for title in scores.head[1:]]
-    columns = [0, *(titles.index(name) + 1 for name in leading if name in titles)]
+    columns = [0, *(titles.index(name) + 1 for name in main_measures if name in titles)]
     if len(columns) == 1:
         return scores, []
     rows = [
@@ -117,7 +117,7 @@ def render_comparison(
 _INDENT = "  "
 
 
-def _render_design(report: ScoreReport, width: int | None) -> str:
+def _render_authorship(report: ScoreReport, width: int | None) -> str:
     """Render authorship score files as text: tables of bias and sensitivity, counts, notes."""
     from citeforge.reports.authorship import (
         bias_table,

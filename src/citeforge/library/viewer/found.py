@@ -111,12 +111,12 @@ class Folders:
                     if name.startswith("."):
                         if fnmatch(name, PATTERN) and (work := read_progress(path)) is not None:
                             works.append((self._label(folder, number), work))
-                    elif (one := self._look(path, number)) is not None:
+                    elif (one := self._describe_file(path, number)) is not None:
                         found.append(one)
         found.sort(key=lambda one: (-one.changed, one.name))
         return Listing(tuple(found), tuple(sorted(works, key=lambda w: (w[0], w[1].out))))
 
-    def _look(self, path: Path, root: int) -> Found | None:
+    def _describe_file(self, path: Path, root: int) -> Found | None:
         """Describe a file for the viewer's list; None for one that the list does not show."""
         ending = ".jsonl" if path.name.endswith(".jsonl.gz") else path.suffix.lower()
         if ending not in (*REPORTS, ".json", ".jsonl"):
@@ -159,7 +159,7 @@ class Folders:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield (folder, its file names) for all folders below; one file of a package or site."""
+    """Yield (folder, file names) of all folders below; of a package or site its main file only."""
     for place, inner, names in os.walk(root):
         folder = Path(place)
         inner[:] = sorted(
@@ -190,17 +190,17 @@ def _relative_name(path: Path, root: Path) -> str:
     return root.name or "/" if path == root else path.relative_to(root).as_posix()
 
 
-def _detect_sort(path: Path, ending: str) -> Sort | None:
-    """Detect whether a file is a report, site, scores or submission; None for other files."""
-    if ending in REPORTS and path.name != "index.html":
+def _detect_sort(path: Path, suffix: str) -> Sort | None:
+    """Detect by suffix and content if a file is a report, site, scores or submission; else None."""
+    if suffix in REPORTS and path.name != "index.html":
         return "reports"
     try:
-        if ending in REPORTS:
+        if suffix in REPORTS:
             names = [one.name for one in path.parent.iterdir()]
             return "sites" if is_leaderboard(names) else "reports"
         start = read_start(path, _START)
     except (OSError, InputError):
         return None
-    if ending == ".json":
+    if suffix == ".json":
         return "scores" if _SCORES in start else None
     return "submissions" if HEADER_OR_ANSWER.match(start) else None

@@ -93,7 +93,7 @@ class Pages:
         self.reports = ReportFiles(self.folders)
 
     def render_list(self, search: str, n_shown: int, is_part: bool, known_state: str) -> str:
-        """Write the viewer's list of files, or only the part of it that changes, as HTML.
+        """Write the list of files as HTML, or its changing part ("" if still in ``known_state``).
 
         Args:
             search: words that names of files must contain.
@@ -141,10 +141,10 @@ class Pages:
             files = [load_scores(one.path) for one in chosen]
             package = self._package_of(files[0].benchmark_hash, listing)
             if package is None or len({f.benchmark_hash for f in files}) > 1:
-                return page_report(files, out=out, home=_HOME)[0]
+                return page_report(files, out=out, home_url=_HOME)[0]
             benchmark = Benchmark(package.path)
             files = [_with_labels(file, benchmark) for file in files]
-            return page_report(files, out=out, audit=read_audit(benchmark), home=_HOME)[0]
+            return page_report(files, out=out, audit=read_audit(benchmark), home_url=_HOME)[0]
 
         return self._get_or_make("report", chosen, make)
 
@@ -175,7 +175,7 @@ class Pages:
             fields = [] if is_design else slice_columns(benchmark.queries)
             options = ScoreOptions(details=True, by=tuple(fields))
             scored = score_files([one.path], benchmark, options)
-            return page_report([s.file for s in scored.scores], out=out, home=_HOME)[0]
+            return page_report([s.file for s in scored.scores], out=out, home_url=_HOME)[0]
 
         return self._get_or_make("answers", [one, found], make)
 
@@ -197,7 +197,7 @@ class Pages:
             )  # fmt: skip
 
         def make(_: Path) -> bytes:
-            """Read the scores, and compare them."""
+            """Make the page that compares the scores, or an error page if they cannot be."""
             files = [load_scores(one.path) for one in chosen]
             try:
                 comparison = compare_many(files, across=across, slice_fields=slice_fields(files))
@@ -207,7 +207,7 @@ class Pages:
                     raise
                 named = ",".join(parts)
                 link = f"?across={named}", f"Compare them across {', '.join(parts)}"
-                return error_page("Not comparable", error.message, home=_HOME, link=link)
+                return error_page("Not comparable", error.message, home_url=_HOME, link=link)
             return comparison_page(describe_comparison(comparison), _HOME).encode()
 
         return self._get_or_make("compare", chosen, make, across)
@@ -268,7 +268,7 @@ class Pages:
         return text.encode()
 
     def render_query(self, keys: Sequence[str], row: int) -> bytes:
-        """Write the page of a query: the passages or triples that systems get, with labels.
+        """Write the page of the query at index ``row``: its passages or triples, with labels.
 
         Args:
             keys: names the package.
@@ -311,7 +311,7 @@ class Pages:
         make: Callable[[Path], bytes],
         options: Sequence[str] = (),
     ) -> bytes:
-        """Make a page, or return the cached one if its files have not changed.
+        """Make a page of the chosen files, or return the cached one if they have not changed.
 
         Args:
             page: name of the page.
@@ -372,18 +372,27 @@ def _read(name: str) -> str:
 
 
 def error_page(
-    title: str, message: str, advice: str = "", home: str = "", link: tuple[str, str] | None = None
+    title: str,
+    message: str,
+    advice: str = "",
+    home_url: str = "",
+    link: tuple[str, str] | None = None,
 ) -> bytes:
-    """Write an HTML page about an error: what is wrong, and what to do.
+    """Write an HTML page about an error, with links to the viewer's list and to a remedy.
 
     Args:
         title: heading.
         message: what is wrong.
         advice: what to do; empty for nothing.
-        home: address of the list; empty for no link.
+        home_url: address of the list; empty for no link.
         link: (address, text) of a page that does it; None for none.
     """
-    values: dict[str, Any] = {"title": title, "message": message, "advice": advice, "home": home}
+    values: dict[str, Any] = {
+        "title": title,
+        "message": message,
+        "advice": advice,
+        "home": home_url,
+    }
     values |= {"styles": "", "link": link}
     return page_templates(_TEMPLATES).get_template("problem.html.j2").render(values).encode()
 

@@ -50,34 +50,34 @@ class ReportFiles:
         """Whether a URL token belongs to a report that the viewer's list has shown."""
         return token in self._by_token
 
-    def find(self, token: str, names: Sequence[str]) -> Path | None:
-        """Find the file of a report that a URL names; None if the report has no such file.
+    def find(self, token: str, path_parts: Sequence[str]) -> Path | None:
+        """Find a report's file by token and path of its URL; None if the report has no such file.
 
         Args:
             token: secret part of the report's address.
-            names: parts of the path after it.
+            path_parts: parts of the path after it.
         """
         found = self._by_token[token]
-        if not names or not all(map(is_plain, names)):
+        if not path_parts or not all(map(is_plain, path_parts)):
             return None
-        if Path(names[-1]).suffix.lower() not in TYPES:
+        if Path(path_parts[-1]).suffix.lower() not in TYPES:
             return None
         folder = found.path.parent
-        path = folder.joinpath(*names)
+        path = folder.joinpath(*path_parts)
         real = self.folders.resolve(path)
         if real is None or not real.is_file():
             return None
         if path == found.path:
             return path
         if found.sort == "sites":
-            is_own = not any(name.endswith(CHUNKS) for name in names[:-1])
+            is_own = not any(name.endswith(CHUNKS) for name in path_parts[:-1])
         else:
-            is_own = list(names[:-1]) == [found.path.with_suffix(".data").name]
+            is_own = list(path_parts[:-1]) == [found.path.with_suffix(".data").name]
         return path if is_own and real == path else None  # a link would lead to another report
 
 
 def make_rules(media_type: str, hosts: Sequence[str], token: str) -> str:
-    """Make the content security policy of a report's file: it loads only files of its report.
+    """Make a report file's content security policy: load only below the URL's secret token.
 
     Args:
         media_type: of the file, such as ``text/html``.

@@ -73,7 +73,7 @@ class _Server(ThreadingMixIn, TCPServer):
     allow_reuse_address = IS_POSIX  # on Windows it would share a busy port
 
     def __init__(self, port: int, pages: Pages, token: str) -> None:
-        """Listen on a port of loopback; 0 for a free one."""
+        """Listen on a port of loopback (0: a free one), to serve pages below a secret token."""
         self.pages, self.token = pages, token
         super().__init__((LOOPBACK, port), _Handler)
 
@@ -120,7 +120,7 @@ class _Server(ThreadingMixIn, TCPServer):
             page = error_page("No page", where + error.message, error.allowed or "", self.home)
             return Reply(422, page)
         except CiteforgeError as error:
-            return Reply(422, error_page("No page", str(error), home=self.home))
+            return Reply(422, error_page("No page", str(error), home_url=self.home))
 
     def _page(self, names: Sequence[str], query: dict[str, list[str]]) -> Reply:
         """Make the reply for a URL's path after the token, and its query parameters.
@@ -170,14 +170,14 @@ class _Server(ThreadingMixIn, TCPServer):
         find, part = given.get("find", ""), given.get("slice", "")
         return Reply(200, self.pages.render_queries([key], find, part, _count(given)))
 
-    def _file(self, token: str, names: Sequence[str]) -> Reply:
-        """Make the reply with a report's file, or with data that the report loads.
+    def _file(self, token: str, path_parts: Sequence[str]) -> Reply:
+        """Make the reply with a report's file, or with data that it loads, by the URL's path.
 
         Args:
             token: of the report's address.
-            names: parts of the path after it.
+            path_parts: parts of the path after it.
         """
-        path = self.pages.reports.find(token, names)
+        path = self.pages.reports.find(token, path_parts)
         if path is None:
             return _missing()
         try:

@@ -57,9 +57,9 @@ def value_and_ends(score: MeasureScore) -> tuple[float, float, float]:
     return value, score.low, score.high
 
 
-def per_query(measured: MeasureScore) -> list[float]:
+def per_query(score: MeasureScore) -> list[float]:
     """List a measure's values per query, scaled as displayed, without undefined ones."""
-    return [v * measured.scale for v in measured.per_query if v is not None]
+    return [v * score.scale for v in score.per_query if v is not None]
 
 
 def system_encodings(

@@ -58,7 +58,9 @@ def chunk_script(name: str, piece: Any) -> str:
     return f"citeforgeChunk({json.dumps(name)},{text});\n"
 
 
-def make_chunks(files: Sequence[ScoreFile], shown_measure: str, first_number: int) -> Chunks:
+def make_chunks(
+    files: Sequence[ScoreFile], first_measure: str, first_passage_number: int
+) -> Chunks:
     """Make the answer explorer's index and data chunks, over the queries of all systems.
 
     Chunks are ``q`` (queries), ``s`` (slices), ``v-SYSTEM-MEASURE`` (values), ``f-SYSTEM`` (faults)
@@ -67,8 +69,8 @@ def make_chunks(files: Sequence[ScoreFile], shown_measure: str, first_number: in
 
     Args:
         files: score files with distinct system names.
-        shown_measure: measure that is shown first.
-        first_number: number of the first passage in citation marks.
+        first_measure: measure that is shown first.
+        first_passage_number: number of the first passage in citation marks.
     """
     queries = list(dict.fromkeys(q for f in files for q in f.query_ids))
     answers = [{a.query_id: a for a in f.answers} for f in files]
@@ -105,7 +107,7 @@ def make_chunks(files: Sequence[ScoreFile], shown_measure: str, first_number: in
         })  # fmt: skip
     index = {
         "systems": systems, "measures": [[n, scales[n]] for n in names],
-        "by": shown_measure, "base": first_number, "n": len(queries), "block": BLOCK,
+        "by": first_measure, "base": first_passage_number, "n": len(queries), "block": BLOCK,
         "gold": any(n.startswith("g-") for n in pieces),
         "fields": [[name, values] for name, values, _ in fields],
     }  # fmt: skip
@@ -150,7 +152,10 @@ def _answer_flags(answer: AnswerDetail | None) -> int:
 
 
 def _answer_data(
-    file: ScoreFile, details: dict[str, AnswerDetail], block: Sequence[str], names: Sequence[str]
+    file: ScoreFile,
+    answers_by_query: dict[str, AnswerDetail],
+    query_ids: Sequence[str],
+    all_measures: Sequence[str],
 ) -> Iterator[list[Any] | None]:
     """Yield the explorer's data of the answer to each query of a block; None without an answer.
 
@@ -158,19 +163,19 @@ def _answer_data(
 
     Args:
         file: scores of the system.
-        details: its answers by query.
-        block: ids of the queries.
-        names: names of all measures, which the data refer to by index.
+        answers_by_query: its answers by query.
+        query_ids: ids of the queries.
+        all_measures: names of all measures, which the data refer to by index.
     """
     rows = {q: i for i, q in enumerate(file.query_ids)}
-    for query in block:
-        answer = details.get(query)
+    for query in query_ids:
+        answer = answers_by_query.get(query)
         if answer is None or answer.is_missing:
             yield None
             continue
         statements = [[s.text, s.cited, s.wrong, s.supported] for s in answer.statements]
         lines = [
-            [names.index(m.name), text]
+            [all_measures.index(m.name), text]
             for m in file.measures
             if (text := explain_value(m.name, answer, m.per_query[rows[query]])) is not None
         ]
@@ -179,22 +184,24 @@ def _answer_data(
 
 
 def _add_passages(
-    details: dict[str, AnswerDetail], block: Sequence[str], chunks_by_name: dict[str, Any],
+    answers_by_query: dict[str, AnswerDetail],
+    query_ids: Sequence[str],
+    chunks_by_name: dict[str, Any],
     names_by_content: dict[str, str],
-) -> str:  # fmt: skip
-    """Add a chunk of the passages shown for a block of queries, if it is new; return its name.
+) -> str:
+    """Add to ``chunks_by_name`` the passages shown for some queries, if new; return its name.
 
     Args:
-        details: a system's answers by query.
-        block: ids of the queries.
+        answers_by_query: a system's answers by query.
+        query_ids: ids of the queries.
         chunks_by_name: data of all chunks by name, which the chunk is added to.
         names_by_content: names of the chunks of passages added so far, by content.
     """
     content = [
-        [[p.id, p.title, p.text, p.label or ""] for p in details[q].passages]
-        if q in details
+        [[p.id, p.title, p.text, p.label or ""] for p in answers_by_query[q].passages]
+        if q in answers_by_query
         else []
-        for q in block
+        for q in query_ids
     ]
     key = repr(content)
     if key not in names_by_content:

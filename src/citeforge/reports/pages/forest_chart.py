@@ -75,28 +75,28 @@ class Forest:
 
 
 def forest(
-    rows: Rows, field: str, title: str, maximum: float | None,
-    also_shown: Sequence[float] = (),
+    rows: Rows, name_field: str, title: str, maximum: float | None,
+    values_to_include: Sequence[float] = (),
 ) -> Forest:  # fmt: skip
     """Make axes and data of a forest plot with a row per name; layers are drawn on it.
 
     Args:
         rows: rows with ``value``, ``low``, ``high`` and a name.
-        field: field of the name.
+        name_field: field of the name.
         title: title of the x axis.
         maximum: largest possible value; None if there is none.
-        also_shown: further values that the axis must include.
+        values_to_include: further values that the axis must include.
     """
     alt = altair()
-    lines = name_lines([str(r[field]) for r in rows])
+    lines = name_lines([str(r[name_field]) for r in rows])
     room = max(estimate_width(line) for cut in lines.values() for line in cut)
     up = f"-{_LINE_PIXELS // 2} * (length({lookup(lines)}) - 1)"  # the middle line at the row
     axis = alt.Axis(grid=False, minExtent=min(room, _NAME_PIXELS) + 8, labelLineHeight=_LINE_PIXELS,
                     labelOffset={"condition": {"test": "true", "expr": up}, "value": 0},
                     labelLimit=_NAME_PIXELS, labelExpr=lookup(lines))  # fmt: skip
-    lows, highs = ([r[end] for r in rows] + list(also_shown) for end in ("low", "high"))
+    lows, highs = ([r[end] for r in rows] + list(values_to_include) for end in ("low", "high"))
     scale = alt.Scale(domain=axis_domain(lows, highs, maximum), nice=False, zero=False)
-    y = alt.Y(f"{field}:N", sort=list(lines), title=None, axis=axis)
+    y = alt.Y(f"{name_field}:N", sort=list(lines), title=None, axis=axis)
     step = 8 + _LINE_PIXELS * max(map(len, lines.values()))
     return Forest(alt.Chart(values(rows)), y, step, {"title": title, "scale": scale})
 
@@ -251,7 +251,7 @@ def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _bias_rows(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
-    """Yield a chart row per label set and pair of authors: bias (CAB), and that of the placebo.
+    """Yield a row per label set and author pair: bias (CAB of ``letter`` P or R), and placebo's.
 
     Args:
         file: score file of an authorship benchmark; others give no rows.
@@ -277,27 +277,28 @@ def _bias_rows(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _title_of_bias(rows: Rows, word: str) -> str:
+def _title_of_bias(rows: Rows, precision_or_recall: str) -> str:
     """Write a plot's title: which authorship bias is strongest, and how many differ from 0.
 
     Args:
         rows: rows of :func:`_bias_rows`.
-        word: "precision" or "recall".
+        precision_or_recall: "precision" or "recall".
     """
     most = max(rows, key=lambda r: abs(r["value"]))
     n = sum(bool(r["differs"]) for r in rows)
     return (
-        f"{most['system']} has the strongest bias of {word}, {show_change(most['value'])} "
-        f"({most['relevant']}/{most['others']}); {n} of {len(rows)} biases differ from 0"
+        f"{most['system']} has the strongest bias of {precision_or_recall}, "
+        f"{show_change(most['value'])} ({most['relevant']}/{most['others']}); "
+        f"{n} of {len(rows)} biases differ from 0"
     )
 
 
-def _chart_of_bias(rows: Rows, word: str) -> Any:
+def _chart_of_bias(rows: Rows, precision_or_recall: str) -> Any:
     """Draw authorship biases with their intervals, over the intervals of the placebo labels."""
     alt = altair()
     keys = ("placebo_low", "placebo_high")
     ends = [r[k] for r in rows for k in keys if r[k] is not None]
-    title = f"bias of {word} (points, CAB), 95 % interval"
+    title = f"bias of {precision_or_recall} (points, CAB), 95 % interval"
     plot = forest(rows, "name", title, None, [0.0, *ends])
     placebo = plot.base.transform_filter("datum.placebo_low !== null").mark_bar(
         color=palette.LINE, height=16

@@ -142,7 +142,7 @@ def _render_table(
 def _render_plot(
     files: Sequence[ScoreFile], file_format: str, options: ReportOptions, audit: Audit | None
 ) -> bytes:
-    """Draw a plot as a picture; for ``--robustness`` write that report in any format.
+    """Draw a plot as a picture; for ``--robustness`` write the robustness report in any format.
 
     Raises:
         UnknownValueError: no such plot, or no file has the measure.
@@ -178,14 +178,14 @@ def render_table(
     file_format: str, files: Sequence[ScoreFile], across: Sequence[str] = (),
     lines_to_beat: Lines = MappingProxyType({}),
 ) -> str:  # fmt: skip
-    """Write score files as a plain table in a format of :data:`TABLES`."""
+    """Write scores as a plain table in a format; settings named in ``across`` may differ."""
     return TABLES[file_format](ScoreReport(files, across, lines_to_beat))
 
 
 def render_paper(
     file_format: str, files: Sequence[ScoreFile], options: TableOptions, lines_to_beat: Lines
 ) -> str:
-    """Write score files as a table for a paper, in the given format, with the lines to beat.
+    """Write scores as a paper's table in a format, with lines to beat (of copying systems).
 
     Raises:
         InputError: as :func:`paper_table`.

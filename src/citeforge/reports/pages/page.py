@@ -31,10 +31,10 @@ from citeforge.schemas.scores import ScoreFile
 
 def page_report(
     files: Sequence[ScoreFile], title: str | None = None, out: Path | None = None,
-    audit: Audit | None = None, across: Sequence[str] = (), home: str = "",
+    audit: Audit | None = None, across: Sequence[str] = (), home_url: str = "",
     has_plots: bool = True,
 ) -> tuple[bytes, int]:  # fmt: skip
-    """Write a report as an HTML page that loads nothing from other sites: (page, number of files).
+    """Write a report as an HTML page that loads no other site: (page, number of other files).
 
     Args:
         files: score files.
@@ -43,7 +43,7 @@ def page_report(
             it. None to keep all data in the page.
         audit: audit of the benchmark, shown in its own section.
         across: prefixes of signature parts that may differ between ranked systems.
-        home: address of a list of pages that it leads back to; empty for none.
+        home_url: address of a list of pages that it leads back to; empty for none.
         has_plots: whether plots are drawn, or what they need is named.
 
     Returns:
@@ -72,7 +72,7 @@ def page_report(
         styles=plots.css + read_assets("explorer.css"), chunks="" if folder else inside,
         folder=quote(folder.name) if folder else "",
         scripts=read_assets("figures_shown.js", "chunks.js", "figures.js", "explorer.js"),
-        home=home,
+        home=home_url,
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
         data=script_json(_script_data(report)),

@@ -81,18 +81,22 @@ def _names_of_ranked(files: Sequence[ScoreFile]) -> set[str]:
 
 
 def _draw_histograms(
-    rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, noun: str, plural: str,
-    ranked: Collection[str],
-) -> Figure:  # fmt: skip
+    rows: Sequence[tuple[str, list[float]]],
+    measure_name: str,
+    title_of_x: str,
+    item_noun: str,
+    item_plural: str,
+    ranked_systems: Collection[str],
+) -> Figure:
     """Draw one histogram of values per system, all on the same axes.
 
     Args:
         rows: (system, its values).
-        name: name of what the values measure.
+        measure_name: name of what the values measure.
         title_of_x: the same with its unit.
-        noun: what a value is of, such as "query".
-        plural: its plural.
-        ranked: systems that the title may name; the others are controls.
+        item_noun: what a value is of, such as "query".
+        item_plural: its plural.
+        ranked_systems: systems that the title may name; the others are controls.
     """
     alt = altair()
     all_rows, rows = rows, rows[:MOST_SYSTEMS]
@@ -112,23 +116,23 @@ def _draw_histograms(
         ]  # fmt: skip
     names = [system for system, _ in rows]
     bars = alt.Chart(values(cells)).mark_bar(color=palette.colour(0)).encode(
-        x=alt.X("from:Q", title=f"{title_of_x}, by {noun}", bin="binned",
+        x=alt.X("from:Q", title=f"{title_of_x}, by {item_noun}", bin="binned",
                 scale=alt.Scale(domain=[low, high], nice=False)),
         x2=alt.X2("to"),
         y=alt.Y("share:Q", title=None, axis=alt.Axis(tickCount=3, format="d")),
     ).properties(width=WIDTH, height=52)  # fmt: skip
     labels = lookup(name_lines(names, 40))
     chart = bars.facet(
-        row=alt.Row("system:N", sort=names, title=f"share of {plural} (%)",
+        row=alt.Row("system:N", sort=names, title=f"share of {item_plural} (%)",
                     header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top",
                                       labelAnchor="start",
                                       labelPadding=2, labelLimit=WIDTH, labelExpr=labels)),
         spacing=8,
     )  # fmt: skip
     middles = {system: statistics.median(numbers) for system, numbers in rows}
-    candidates = [n for n in names if n in ranked] or names
+    candidates = [n for n in names if n in ranked_systems] or names
     best = max(candidates, key=lambda n: middles[n])
-    title = f"Median {name} of {plural}: {show_in_plot(middles[best])}"
+    title = f"Median {measure_name} of {item_plural}: {show_in_plot(middles[best])}"
     worst = min(candidates, key=lambda n: middles[n])
     if middles[worst] == middles[best]:
         title += f" with {best}" if len(candidates) == 1 else " with each system"
@@ -139,9 +143,9 @@ def _draw_histograms(
         note += f" The first {MOST_SYSTEMS} of {len(all_rows)} systems."
     words = "; ".join(f"{n}: median {show_in_plot(middles[n])}" for n in names)
     return make_figure(
-        f"distribution-{name}", title, f"{words}.", note,
-        {"system": "system", "from": "from", "to": "to", plural: "count",
-         f"share of {plural} (%)": "share"},
+        f"distribution-{measure_name}", title, f"{words}.", note,
+        {"system": "system", "from": "from", "to": "to", item_plural: "count",
+         f"share of {item_plural} (%)": "share"},
         cells, chart,
     )  # fmt: skip
 

@@ -118,14 +118,14 @@ class QueryPage:
     fields: dict[str, str] = field(default_factory=dict)
 
 
-def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[QueryPage]:
+def query_pages(package: Package, scored_contexts: Collection[str] = ()) -> Iterator[QueryPage]:
     """Make the pages of all queries of a benchmark, with the passages or graphs of their contexts.
 
     Args:
         package: benchmark.
-        scored: context sets that systems were scored in; they are shown before others.
+        scored_contexts: context sets that systems were scored in; they are shown before others.
     """
-    first_contexts = [name for name in package.contexts if name in scored]
+    first_contexts = [name for name in package.contexts if name in scored_contexts]
     is_labelled = package.kind.facts.tables["contexts"] == CONTEXTS
     passages = passage_pages if is_labelled else item_pages
     columns = read_fields(package.queries)
@@ -152,15 +152,15 @@ def _select_fields(columns: Mapping[str, Sequence[str]], row: int) -> dict[str, 
     return {n: value for n, value in values.items() if value != NO_VALUE and makes_slices([value])}
 
 
-def passage_pages(package: Package, first_contexts: Sequence[str]) -> Iterator[QueryPage]:
+def passage_pages(package: Package, contexts_shown_first: Sequence[str]) -> Iterator[QueryPage]:
     """Yield pages of queries with labelled passages, and how LLM-written twins differ from them.
 
     Args:
         package: a benchmark of passages.
-        first_contexts: context sets that are shown before others.
+        contexts_shown_first: context sets that are shown before others.
     """
     base = Base(package.folder, package.manifest)
-    names = list(dict.fromkeys([*first_contexts, *package.contexts]))[:_MOST_CONTEXTS]
+    names = list(dict.fromkeys([*contexts_shown_first, *package.contexts]))[:_MOST_CONTEXTS]
     contexts = {n: base.shown_passages(n) for n in package.contexts if n in names}
     left_out = [n for n in package.contexts if n not in names]
     twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
@@ -186,16 +186,16 @@ def passage_pages(package: Package, first_contexts: Sequence[str]) -> Iterator[Q
 
 
 def item_pages(
-    package: Package, first_contexts: Sequence[str], query: str | None = None
+    package: Package, contexts_shown_first: Sequence[str], query: str | None = None
 ) -> Iterator[QueryPage]:
     """Yield pages of queries with passages but no twins, for benchmarks of any kind.
 
     Args:
         package: benchmark whose contexts may be in tables of any kind.
-        first_contexts: context sets that are shown before others.
+        contexts_shown_first: context sets that are shown before others.
         query: only this query; None for all.
     """
-    names = list(dict.fromkeys([*first_contexts, *package.contexts]))
+    names = list(dict.fromkeys([*contexts_shown_first, *package.contexts]))
     contexts, left_out = names[:_MOST_CONTEXTS], names[_MOST_CONTEXTS:]
     for items in zip(*(package.items(name, query) for name in contexts), strict=True):
         gold = [row.text for row in items[0].gold if row.text]
@@ -227,8 +227,8 @@ def _passage_view(
     query: str,
     doc: dict[str, str],
     texts: dict[str, tuple[str, str]],
-    notes: dict[tuple[str, str], str],
-    twin_of_human: dict[str, str],
+    mining_notes: dict[tuple[str, str], str],
+    twin_ids: dict[str, str],
     manifest: Manifest,
 ) -> PassageView:
     """Make a page's view of a passage: label, note, and differences from its LLM-written twin.
@@ -238,17 +238,17 @@ def _passage_view(
         query: id of the query.
         doc: id and label of the passage.
         texts: (title, text) by passage.
-        notes: score and rank of mined negatives, by (query, passage).
-        twin_of_human: ids of LLM rewrites by those of the human passages.
+        mining_notes: score and rank of mined negatives, by (query, passage).
+        twin_ids: ids of LLM rewrites by those of the human passages.
         manifest: explains the labels.
     """
     name = doc["corpus-id"]
     title, text = texts[name]
     human: tuple[Piece, ...] = ()
     twin: tuple[Piece, ...] = ()
-    if name in twin_of_human and twin_of_human[name] in texts:
-        human, twin = text_differences(text, texts[twin_of_human[name]][1])
-    note = notes.get((query, name), "")
+    if name in twin_ids and twin_ids[name] in texts:
+        human, twin = text_differences(text, texts[twin_ids[name]][1])
+    note = mining_notes.get((query, name), "")
     return PassageView(
         number, name, title, text, *_label_texts(doc["label"], manifest), note, human, twin
     )
@@ -278,17 +278,19 @@ def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[
 
 
 def graph_pages(
-    package: Package, first_contexts: Sequence[str], query: str | None = None
+    package: Package, contexts_shown_first: Sequence[str], query: str | None = None
 ) -> Iterator[QueryPage]:
     """Yield pages of queries with sub-graphs of the knowledge graph, each drawn as a star.
 
     Args:
         package: a kalma benchmark.
-        first_contexts: context sets that are shown before others.
+        contexts_shown_first: context sets that are shown before others.
         query: only this query; None for all.
     """
     usual = [n for n in package.contexts if n in _GRAPHS]
-    contexts = list(dict.fromkeys([*first_contexts, *usual]))[: max(len(usual), _MOST_CONTEXTS)]
+    contexts = list(dict.fromkeys([*contexts_shown_first, *usual]))[
+        : max(len(usual), _MOST_CONTEXTS)
+    ]
     left_out = [n for n in package.contexts if n not in contexts]
     questions, *further = package.forms.values()
     others = dict(rows_of(further[0], "_id", "text")) if further else {}

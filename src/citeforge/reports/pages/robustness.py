@@ -169,12 +169,12 @@ def compare_definitions(files: Sequence[ScoreFile], measures: Sequence[str] = ()
     )  # fmt: skip
 
 
-def _is_wanted(name: str, names: set[str]) -> bool:
+def _is_wanted(measure_name: str, requested: set[str]) -> bool:
     """Whether to compare a measure; never if neither higher nor lower is better."""
-    measure = find_measure(name)
+    measure = find_measure(measure_name)
     if measure is None or measure.higher_is_better is None:
         return False
-    return name in names if names else measure.citation_quality is not None
+    return measure_name in requested if requested else measure.citation_quality is not None
 
 
 def _group_by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], list[str]]:

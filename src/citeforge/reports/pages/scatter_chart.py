@@ -160,21 +160,21 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )  # fmt: skip
 
 
-def _title_of_best(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
+def _title_of_best(files: Sequence[ScoreFile], measure: str, first_row: dict[str, Any]) -> str:
     """Write a cost plot's title: which system is best, or a value if systems must not be ranked.
 
     Args:
         files: score files.
         measure: measure that is drawn.
-        first: row of the first system drawn, with its score ``y`` and cost ``x``.
+        first_row: row of the first system drawn, with its score ``y`` and cost ``x``.
     """
     towards, every_entry = direction(measure), scores_best_first(files, measure)
-    is_best = first["system"] == every_entry[0][0].system
+    is_best = first_row["system"] == every_entry[0][0].system
     if towards is None or not is_best or not are_comparable(every_entry)[0]:
-        value = show_number(first["y"], plot_digits(e for _, e in every_entry))
-        return f"{measure} of {first['system']} is {value} at {show_cost(first['x'])}"
+        value = show_number(first_row["y"], plot_digits(e for _, e in every_entry))
+        return f"{measure} of {first_row['system']} is {value} at {show_cost(first_row['x'])}"
     extreme = "highest" if towards else "lowest"
-    return f"{first['system']} has the {extreme} {measure} at {show_cost(first['x'])}"
+    return f"{first_row['system']} has the {extreme} {measure} at {show_cost(first_row['x'])}"
 
 
 def _axis_fields(axis: str, score: MeasureScore) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _draw_scatter(rows: Rows, all_systems: Sequence[str], x: _Axis, y: _Axis) ->
 
 
 def _label_all(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | None:
-    """Compute a box in pixels for each dot's label; None if there are too many or no room."""
+    """Compute a pixel box for each dot's label on two axes; None if there are too many, no room."""
     if len(rows) > _MOST_LABELS:
         return None
     dots = [
