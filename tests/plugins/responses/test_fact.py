@@ -176,7 +176,7 @@ def test_scraped_files_of_the_benchmark(tmp_path: Path, benchmark: Benchmark) ->
                               B: {"facts": ["x"], "url_content": "scrape failed: 404"}},
     }  # fmt: skip
     path = write_jsonl(tmp_path / "scraped.jsonl", [row])
-    assert detect(path) == "deep-research"
+    assert detect(path).name == "deep-research"
     ((line, answer),) = iter_answers(path, benchmark)
     assert (line, answer.query_id) == (1, "q01")
     assert [(p.url, p.text) for p in answer.passages or ()] == [
@@ -323,7 +323,7 @@ def test_no_system_says_what_is_supported(tmp_path: Path, benchmark: Benchmark) 
     with refused("unknown-field", path=path, line=1, field="facts"):
         list(iter_answers(path, benchmark))
     path = write_jsonl(tmp_path / "validated.jsonl", [validated("q01", page("supported"))])
-    assert detect(path) == "deep-research"
+    assert detect(path).name == "deep-research"
     ((_, answer),) = iter_answers(path, benchmark)
     assert isinstance(answer, ReportLine)
     assert answer.facts is None

@@ -62,7 +62,7 @@ def test_a_message_that_its_vendor_calls_interim_is_a_thought(
     name: str, benchmark: Benchmark, tmp_path: Path
 ) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", [{"query_id": "q01", **MARKED[name]}])
-    ((_, answer),) = iter_answers(path, benchmark, detect(path))
+    ((_, answer),) = iter_answers(path, benchmark, detect(path).name)
     assert answer.output == TEXT
     assert answer.meta == {"thoughts": [LOOK]}
     codes = [w.code for w in check(path, benchmark).warnings]
@@ -73,7 +73,7 @@ def test_a_message_that_its_vendor_calls_interim_is_a_thought(
 def test_messages_without_a_phase_are_the_answer(benchmark: Benchmark, tmp_path: Path) -> None:
     row = {"query_id": "q01", **responses(message(None, "Io is big."), message(None, TEXT))}
     path = write_jsonl(tmp_path / "a.jsonl", [row])
-    ((_, answer),) = iter_answers(path, benchmark, detect(path))
+    ((_, answer),) = iter_answers(path, benchmark, detect(path).name)
     assert (answer.output, answer.meta) == (f"Io is big.\n\n{TEXT}", None)
 
 
@@ -129,7 +129,7 @@ def test_a_chunk_of_a_stream_is_named_as_such(
 ) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", [{"query_id": "q01", **row}])
     with refused("wrong-value", path=path, line=1, field=field) as caught:
-        list(iter_answers(path, benchmark, detect(path)))
+        list(iter_answers(path, benchmark, detect(path).name))
     assert "is a chunk of a stream, not a response" in str(caught.value)
     assert "ask without stream" in str(caught.value)
 
@@ -138,7 +138,7 @@ def test_a_blocked_prompt_is_named_with_its_reason(benchmark: Benchmark, tmp_pat
     body = {"promptFeedback": {"blockReason": "SAFETY"}}
     path = write_jsonl(tmp_path / "a.jsonl", [{"query_id": "q01", "response": body}])
     with refused("missing-field", path=path, line=1, field="response.candidates") as caught:
-        list(iter_answers(path, benchmark, detect(path)))
+        list(iter_answers(path, benchmark, detect(path).name))
     assert "the prompt was blocked: SAFETY" in str(caught.value)
 
 
@@ -162,5 +162,5 @@ def test_an_answer_that_a_vendor_cut_is_truncated(
     body: Row, benchmark: Benchmark, tmp_path: Path
 ) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", [{"query_id": "q01", "response": body}])
-    ((_, answer),) = iter_answers(path, benchmark, detect(path))
+    ((_, answer),) = iter_answers(path, benchmark, detect(path).name)
     assert (answer.output, answer.is_truncated) == ("Io", True)

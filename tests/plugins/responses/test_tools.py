@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 def read(path: Path, benchmark: Benchmark, options: str = "") -> list[SubmissionLine]:
-    return [a for _, a in iter_answers(path, benchmark, detect(path) + options)]
+    return [a for _, a in iter_answers(path, benchmark, detect(path).name + options)]
 
 
 def chat(message: Row | None, **more: Any) -> Row:
@@ -463,7 +463,7 @@ def test_what_a_file_of_a_known_tool_lacks_is_named(
     row: Row, form: str | None, code: str, field: str | None, benchmark: Benchmark, tmp_path: Path
 ) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", [row])
-    assert detect(path) == (form or "answers")
+    assert detect(path).name == (form or "answers")
     with refused(code, path=path, line=1, field=field):
         list(read(path, benchmark))
 
@@ -496,4 +496,4 @@ def test_a_header_goes_before_responses(benchmark: Benchmark, tmp_path: Path) ->
 
 def test_long_lines_are_recognised(benchmark: Benchmark, tmp_path: Path) -> None:
     row = {"user_input": QUESTION, "retrieved_contexts": ["x" * 90_000], "response": TEXT}
-    assert detect(write_jsonl(tmp_path / "a.jsonl", [row])) == "ragas"
+    assert detect(write_jsonl(tmp_path / "a.jsonl", [row])).name == "ragas"

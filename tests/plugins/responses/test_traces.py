@@ -115,7 +115,7 @@ TRACES: dict[str, tuple[list[Row], list[str] | None]] = {
 def test_a_trace_is_an_answer(name: str, benchmark: Benchmark, tmp_path: Path) -> None:
     lines, texts = TRACES[name]
     path = write_jsonl(tmp_path / "a.jsonl", lines)
-    assert detect(path) == "traces"
+    assert detect(path).name == "traces"
     (answer,) = read(path, benchmark)
     assert (answer.query_id, answer.output) == ("q01", TEXT)
     assert (

@@ -59,16 +59,16 @@ def cited_words(answer: SubmissionLine) -> list[tuple[str, int | None]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_formats_are_known_by_their_first_line(name: str, tmp_path: Path) -> None:
-    assert detect(FILES[name]) == name
+    assert detect(FILES[name]).name == name
     first = rows(name)[0]
     long = tmp_path / "long.jsonl"  # a line that is longer than what is looked at
     write_jsonl(long, [{**first, "pages": [{"text": "x" * 90_000, "url": "u"}]}])
-    assert detect(long) == name
-    assert detect(write_jsonl(long, [{**first, "zz": "x" * 90_000}])) == name
+    assert detect(long).name == name
+    assert detect(write_jsonl(long, [{**first, "zz": "x" * 90_000}])).name == name
     ours = {"query_id": "q01", "output": "Io [1].", "meta": first}
-    assert detect(write_jsonl(tmp_path / "ours.jsonl", [ours])) == "citeforge"
+    assert detect(write_jsonl(tmp_path / "ours.jsonl", [ours])).name == "citeforge"
     ours["meta"]["zz"] = "x" * 90_000
-    assert detect(write_jsonl(tmp_path / "ours.jsonl", [ours])) == "citeforge"
+    assert detect(write_jsonl(tmp_path / "ours.jsonl", [ours])).name == "citeforge"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -453,7 +453,7 @@ def test_answers_of_our_own_with_spans_are_the_same(
     ))  # fmt: skip
     result = read(out, benchmark)
     assert result == read(FILES[name], benchmark)
-    assert detect(out) == "citeforge"
+    assert detect(out).name == "citeforge"
     assert any(answer.spans for answer in result.values())
 
 
