@@ -41,7 +41,7 @@ class Catalogue(Generic[D, T]):
         requires: str = "",
         unknown: Callable[[str], UsageError] | None = None,
     ) -> None:
-        """Set up a catalogue of built-in declarations, and of those in a group of plugins.
+        """Set up a catalogue of declarations (of a ``noun``), built-in and of a plugin group.
 
         Args:
             group: one of :data:`citeforge.engines.plugins.GROUPS`; empty for a sort that no plugin

@@ -219,14 +219,14 @@ def _link(source: Path, target: Path) -> bool:
 
 
 def run_group(
-    words: Sequence[str], text: bytes, env: Mapping[str, str], timeout: float,
+    command: Sequence[str], input_bytes: bytes, env: Mapping[str, str], timeout: float,
     cwd: Path | None = None,
 ) -> "subprocess.CompletedProcess[bytes]":  # fmt: skip
     """Run a program on an input; at its end or on an error, kill all that it has started.
 
     Args:
-        words: the command.
-        text: its standard input.
+        command: the command.
+        input_bytes: its standard input.
         env: its environment.
         timeout: seconds that it may take.
         cwd: folder that it runs in; None for this one.
@@ -240,14 +240,14 @@ def run_group(
     pipe = subprocess.PIPE
     # On Windows the session is ignored; a program's children are found by their parent.
     started = subprocess.Popen(
-        words, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
     )
     with started:
         try:
-            out, errors = started.communicate(text, timeout)
+            out, errors = started.communicate(input_bytes, timeout)
         finally:
             _end_group(started)
-    return subprocess.CompletedProcess(words, started.returncode, out, errors)
+    return subprocess.CompletedProcess(command, started.returncode, out, errors)
 
 
 def _end_group(started: "subprocess.Popen[bytes]") -> None:

@@ -164,16 +164,16 @@ class TableWriter:
             self.files[name] = sha256_file(self.folder / name)
 
 
-def regroup(pieces: Iterable[P], size: int) -> Iterator[list[P]]:
-    """Regroup consecutive rows into groups of ``size`` rows, and a last one with the rest.
+def regroup(row_pieces: Iterable[P], size: int) -> Iterator[list[P]]:
+    """Regroup consecutive pieces of rows into groups of ``size`` rows; the last has the rest.
 
     Args:
-        pieces: arrays or batches of any length; cut where a group ends.
+        row_pieces: arrays or batches of any length; cut where a group ends.
         size: rows of a group.
     """
     group: list[P] = []
     room = size
-    for piece in pieces:
+    for piece in row_pieces:
         while len(piece):
             group.append(piece[:room])
             piece, room = piece[len(group[-1]) :], room - len(group[-1])

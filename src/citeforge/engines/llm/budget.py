@@ -209,15 +209,15 @@ class RunPlan:
         ]
 
 
-def total_plan(parts: Mapping[str, RunPlan]) -> RunPlan:
+def total_plan(plans_by_label: Mapping[str, RunPlan]) -> RunPlan:
     """Add up the plans of several models, by role and name; a single one stays as it is.
 
     Args:
-        parts: plan of each model.
+        plans_by_label: plan of each model.
     """
-    if len(parts) == 1:
-        return next(iter(parts.values()))
-    plans = list(parts.values())
+    if len(plans_by_label) == 1:
+        return next(iter(plans_by_label.values()))
+    plans = list(plans_by_label.values())
     return RunPlan(
         sum(p.requests for p in plans),
         sum(p.stored for p in plans),
@@ -226,7 +226,7 @@ def total_plan(parts: Mapping[str, RunPlan]) -> RunPlan:
         next((p.price for p in plans if p.price is not None), None),
         min((p.share for p in plans), default=1.0),
         tuple(dict.fromkeys(note for p in plans for note in p.notes)),
-        tuple(parts.items()),
+        tuple(plans_by_label.items()),
     )
 
 
@@ -253,7 +253,7 @@ class Budget:
         self, options: RunOptions, store: ReplayStore | None, is_batched: bool, bill_label: str,
         ledger: Ledger,
     ) -> None:  # fmt: skip
-        """Set the cost limit of a model, and read from the store what all runs have paid so far.
+        """Set a model's cost limit; read from the store what all runs have paid so far.
 
         Args:
             options: price and limit.

@@ -144,7 +144,7 @@ class Endpoint:
         return f"{self.role or route.title} openai:{self.model}"
 
     def rehearse(self, route: Route, requests: Sequence[Request], tries: int = 1) -> list[Result]:
-        """Record requests, at most ``tries`` calls each, for a dry run; return stored replies.
+        """Record requests (``tries`` calls each) for a dry run; return stored replies, or failures.
 
         Equal requests are recorded once.
 
@@ -200,7 +200,7 @@ class Endpoint:
         return Server(server_address(self.options), self.options.same_server)
 
     def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:
-        """Send requests, store their results, and pass each to ``take`` with the request's hash."""
+        """Send waiting requests, store results, and pass each to ``take`` with its request hash."""
         # Other requests may be taken, such as halves of a batch that was too large.
         self.failures = [reason for reason in self.failures if reason != "refused"]
         run_async(_Run(self, route, waiting, take).send_all())

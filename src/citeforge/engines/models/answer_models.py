@@ -28,7 +28,7 @@ class BertScore:
     """BERTScore without idf and rescaling; each output is scored against its best reference."""
 
     def __init__(self, model: str = BERTSCORE_MODEL, layer: int = BERTSCORE_LAYER) -> None:
-        """Load the BERTScore model from the Hub or a folder.
+        """Load the BERTScore model from the Hub or a folder, with its first ``layer`` layers.
 
         Raises:
             MissingExtraError: bert-score is not installed.

@@ -101,28 +101,28 @@ class ExtractiveQa:
             return_offsets_mapping=True,
         )
 
-    def _allowed(self, windows: Any, window: int) -> npt.NDArray[np.bool_]:
-        """Make the mask of tokens that may begin or end an answer: context, and [CLS] for none."""
-        inside = np.array([s == 1 for s in windows.sequence_ids(window)])
-        ids = np.array(windows["input_ids"][window])
+    def _allowed(self, windows: Any, window_index: int) -> npt.NDArray[np.bool_]:
+        """Make the mask of a window's tokens that may begin or end an answer; [CLS] means none."""
+        inside = np.array([s == 1 for s in windows.sequence_ids(window_index)])
+        ids = np.array(windows["input_ids"][window_index])
         allowed: npt.NDArray[np.bool_] = inside | (ids == self._tokenizer.cls_token_id)
         return allowed
 
     def _probabilities(
-        self, windows: Any, window: int, allowed: npt.NDArray[np.bool_]
+        self, windows: Any, window_index: int, allowed: npt.NDArray[np.bool_]
     ) -> tuple[_F32, _F32]:
         """Compute each token's probability to begin the answer, and to end it, in one window.
 
         Args:
             windows: tokenised windows of a context with its question.
-            window: number of the window.
+            window_index: number of the window.
             allowed: mask of the tokens at which an answer may begin or end.
         """
         import torch
 
         names = [n for n in self._tokenizer.model_input_names if n in windows]
         with torch.inference_mode():
-            output = self._model(**{n: torch.tensor([windows[n][window]]) for n in names})
+            output = self._model(**{n: torch.tensor([windows[n][window_index]]) for n in names})
         probabilities = []
         for logits in (output.start_logits, output.end_logits):
             scores = np.where(allowed, logits[0].float().numpy(), np.float32(_NEVER))
@@ -132,7 +132,7 @@ class ExtractiveQa:
 
 
 def _whole_words(encoding: Any, first: int, last: int) -> tuple[int, int]:
-    """Widen a span of tokens to whole words: (start, end) as character offsets in the context.
+    """Widen the tokens first to last to whole words: (start, end) as offsets in the context.
 
     Args:
         encoding: tokens of one window.

@@ -337,7 +337,7 @@ class CertainSearch:
         return scores, bounds
 
     def refine(self, query_rows: Rows, positions: Rows, max_level: int | None = None) -> None:
-        """Embed the passages of (query, passage) pairs again in a more precise numeric format.
+        """Embed the passages of (query, passage) pairs again in finer formats, up to ``max_level``.
 
         In the most precise one their queries are embedded again, too. Error bounds widen where the
         new cosines show larger errors of the old ones.
@@ -425,7 +425,7 @@ def best_first(scores: Scores, id_ranks: Rows) -> Rows:
 
 
 def find_undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
-    """Select cosines to compute more precisely: their bounds overlap those of another class.
+    """Select cosines to compute more precisely: [low, high] overlaps that of another class.
 
     Where bounds of two classes overlap, some contain the middle between both classes. Of these the
     ones on one side are selected; the others often need nothing once these are known.

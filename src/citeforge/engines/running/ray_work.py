@@ -133,16 +133,16 @@ class ClusterJudge(Pool):
             keep(decisions)
 
     def _run_pairs(
-        self, only_counts: bool, pairs: Sequence[Pair], order: Sequence[int]
+        self, only_counts: bool, pairs: Sequence[Pair], pair_order: Sequence[int]
     ) -> Iterator[list[tuple[int, Any]]]:
-        """Judge or count pairs in blocks; yield (pair index, its decision or count) per block.
+        """Judge or count pairs in blocks; yield per block (pair index, decision or count) pairs.
 
         Args:
             only_counts: whether tokens are counted in place of judging.
             pairs: premises and hypotheses.
-            order: indices of the pairs in the order in which blocks take them.
+            pair_order: indices of the pairs in the order in which blocks take them.
         """
-        cuts = [order[at : at + self._size] for at in range(0, len(order), self._size)]
+        cuts = [pair_order[at : at + self._size] for at in range(0, len(pair_order), self._size)]
         blocks = ([pairs[i] for i in cut] for cut in cuts)
         for number, results in self.run((_block_name(b), (only_counts, b)) for b in blocks):
             yield list(zip(cuts[number], results, strict=True))

@@ -59,14 +59,14 @@ RUNNERS: Catalogue[RunnerRow, Runner] = Catalogue(
 """Runners by the names that ``--engine`` takes."""
 
 
-def runner_flags(field: str) -> Iterator[Flag]:
+def runner_flags(options_field: str) -> Iterator[Flag]:
     """Yield the command-line options of all runners, each prefixed with its runner's name.
 
     Args:
-        field: field of the run options that has them.
+        options_field: field of the run options that has them.
     """
     for row in RUNNERS.all().values():
-        for flag in list_flags(row.options, (field, row.name), (RUNNER, SETTING)):
+        for flag in list_flags(row.options, (options_field, row.name), (RUNNER, SETTING)):
             yield replace(flag, name=runner_option(row.name, flag.field_path[-1]))
 
 

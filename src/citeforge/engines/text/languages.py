@@ -120,8 +120,8 @@ def _choose_of_two(text: str, first: str, second: str) -> str | None:
     return likelier if likelier == (first if n_first > n_second else second) else None
 
 
-def _find_plain_words(text: str, common: frozenset[str]) -> list[str]:
-    """Find the words of a text, in lower case, that are no names or numbers.
+def _find_plain_words(text: str, common_words: frozenset[str]) -> list[str]:
+    """Find a text's words, in lower case, that are no names or numbers; first word if common.
 
     Names have a capital; of the first word, which has one anyway, only stop words are kept.
     """
@@ -129,5 +129,9 @@ def _find_plain_words(text: str, common: frozenset[str]) -> list[str]:
         word.lower()
         for number, word in enumerate(_WORD.findall(text))
         if not any(map(str.isdigit, word))
-        and (word.islower() or not word[0].isupper() or (number == 0 and word.lower() in common))
+        and (
+            word.islower()
+            or not word[0].isupper()
+            or (number == 0 and word.lower() in common_words)
+        )
     ]
