@@ -40,10 +40,10 @@ from citeforge.evaluator.submissions.tools import Need, ScoringTools
 from citeforge.plugins.published_measures.questions import (
     ABSENCE,
     NEED,
+    make_questions_option,
     need_pair,
-    sign_questions,
 )
-from citeforge.plugins.trec.assessments import load_assessments, sign_labels
+from citeforge.plugins.trec.assessments import load_assessments, write_assessments_option
 from citeforge.plugins.trec.support import split_sentences
 
 Outcome = float | None
@@ -101,8 +101,8 @@ class ReportScores:
 
 def _make_signature_option(tools: ScoringTools, protocol: str) -> str | None:
     """Write the score signature's option: hashes of nugget files and of judge prompts."""
-    questions = sign_questions(ABSENCE, NEED)(tools, protocol)
-    return " ".join(filter(None, (sign_labels(tools, protocol), questions))) or None
+    questions = make_questions_option(ABSENCE, NEED)(tools, protocol)
+    return " ".join(filter(None, (write_assessments_option(tools, protocol), questions))) or None
 
 
 @per_answer(
@@ -258,11 +258,11 @@ def bound_precision(outcomes: Iterable[Collection[Outcome]]) -> Value:
     return Value(*(0.0 if isnan(end) else end for end in ends))
 
 
-def _extreme_precision(rows: Iterable[Collection[Outcome]], highest: bool) -> float:
-    """Compute the lowest or highest precision of sentences; NaN if all are ignored."""
+def _extreme_precision(outcomes: Iterable[Collection[Outcome]], highest: bool) -> float:
+    """Compute the lowest or highest precision of sentences with some possible outcomes, or NaN."""
     sure: list[float] = []
     maybe: list[float] = []
-    for row in rows:
+    for row in outcomes:
         if (best := float(highest)) in row:
             sure.append(best)
         elif row != {None}:
@@ -271,7 +271,7 @@ def _extreme_precision(rows: Iterable[Collection[Outcome]], highest: bool) -> fl
 
 
 def _stated_nuggets(sentences: Sequence[JudgedSentence], n_nuggets: int) -> list[Value]:
-    """Decide, per nugget, whether a sentence whose nuggets count states it."""
+    """Decide, per nugget, whether any sentence states it, of those that may count for nuggets."""
     return [
         Value.best(
             Value(s.counted.low * s.states[n].low, s.counted.high * s.states[n].high)

@@ -359,13 +359,13 @@ def _read_sources(reply: str) -> dict[int, str]:
 
 
 def _read_rating(verdict: object) -> Value:
-    """Read a statement's rating from an LLM's verdict as a value in [0, 1]; open without one."""
+    """Read a statement's rating from an LLM's verdict: a value in [0, 1], unknown without one."""
     rating = verdict.get("rating") if isinstance(verdict, dict) else None
     return _VALUES.get(str(rating), _OPEN)
 
 
 def _rate_by_edits(statement: CitedStatement, verdict: object, n_passages: int) -> Value:
-    """Rate a statement's citations, in [0, 1], by a verdict's edits; open if incomplete."""
+    """Rate a statement's citations, in [0, 1], by a verdict's edits; unknown if incomplete."""
     edits = read_verdict(verdict, n_passages)
     if edits is None:  # the verdict is not complete
         return _OPEN
@@ -442,29 +442,29 @@ _REFERENCE = "Theirs counts a statement without a verdict as well cited."
 
 
 def _declare(
-    name: str, how: str, letter: str, get_ratings: Callable[[RatedAnswer], Ratings]
+    name: str, description: str, symbol: str, get_ratings: Callable[[RatedAnswer], Ratings]
 ) -> list[Measure]:
-    """Declare the measures ``NAME.Full`` and ``NAME.Cited`` of a way to rate citations.
+    """Declare measures ``NAME.Full`` and ``.Cited`` of ratings (with a symbol for formulas).
 
     Args:
         name: what their names begin with.
-        how: what rates, after "LLM".
-        letter: of the rating, in formulas.
+        description: what rates, after "LLM".
+        symbol: of the rating, in formulas.
         get_ratings: gets the ratings of an answer.
     """
     return [
         rated.measure(
-            f"{name}.Full", f"{how} of the citations of statements that need or have some",
+            f"{name}.Full", f"{description} of the citations of statements that need or have some",
             sample=_make_averager(lambda a: get_ratings(a).full),
-            formula=f"mean `{letter}` of the statements that have one",
+            formula=f"mean `{symbol}` of the statements that have one",
             edge_cases="no statement: 0; none has one: undefined (`reference`: 1)",
             citation_quality=CitationQuality(
                 "both", "An LLM rates citations against all passages shown, and says which uncited "
                 "statements need one.", _REFERENCE)),
         rated.measure(
-            f"{name}.Cited", f"{how} of the citations of statements that have some",
+            f"{name}.Cited", f"{description} of the citations of statements that have some",
             sample=_make_averager(lambda a: get_ratings(a).cited),
-            formula=f"mean `{letter}` of the cited statements",
+            formula=f"mean `{symbol}` of the cited statements",
             edge_cases="none cites: 0 if one needs to, else undefined (`reference`: 1)",
             citation_quality=CitationQuality(
                 "precision", "An LLM rates citations against all passages shown.", _REFERENCE)),

@@ -45,18 +45,18 @@ class Sentence:
     ends_line: bool = False
 
 
-def read_sentences(output: str, segmenter: Segmenter, no_answer: str) -> list[Sentence]:
-    """Split an answer into sentences with their citations, as the authors' code does.
+def read_sentences(output: str, segmenter: Segmenter, text_if_no_answer: str) -> list[Sentence]:
+    """Split an answer (one that says it has none is replaced) as the authors' code does.
 
     Args:
         output: what the system wrote.
         segmenter: splits sentences.
-        no_answer: sentence that stands for an answer that says it has none.
+        text_if_no_answer: sentence that stands for an answer that says it has none.
     """
     before, end, spoken = output.strip().partition(_THOUGHTS_END)
     text = (spoken if end else before).strip()
     if _SAYS_NOTHING.search(text):
-        text = no_answer
+        text = text_if_no_answer
     lines = text.replace("\n\n", "\n").split("\n")
     sentences: list[Sentence] = []
     for number, line in enumerate(lines):
@@ -78,18 +78,18 @@ def read_sentences(output: str, segmenter: Segmenter, no_answer: str) -> list[Se
     return merged
 
 
-def _add_sentence(sentences: list[Sentence], raw: str, ends_line: bool) -> None:
-    """Append a sentence, if it has words; its opening marks go to the sentence before."""
-    text = _SPACED_MARK.sub("", raw).strip()
-    opening = _OPENING_MARKS.match(raw)
+def _add_sentence(sentences: list[Sentence], raw_text: str, is_last_of_line: bool) -> None:
+    """Append a sentence, if not empty; marks at its start are added to the sentence before."""
+    text = _SPACED_MARK.sub("", raw_text).strip()
+    opening = _OPENING_MARKS.match(raw_text)
     first = [] if opening is None else _read_numbers(opening[0])
-    own = _read_numbers(raw if opening is None else raw[opening.end() :])
+    own = _read_numbers(raw_text if opening is None else raw_text[opening.end() :])
     if sentences:
         sentences[-1].citations += first
     else:
         own += first
     if text:
-        sentences.append(Sentence(text, own, ends_line))
+        sentences.append(Sentence(text, own, is_last_of_line))
 
 
 def _read_numbers(text: str) -> list[int]:

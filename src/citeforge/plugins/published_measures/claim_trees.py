@@ -207,11 +207,11 @@ def _find_lowest_common_node(root: Node, one: Node, other: Node) -> Node:
     return node
 
 
-def _replace_by_child(root: Node, joint: Node, child: Node) -> None:
+def _replace_by_child(root: Node, node: Node, child: Node) -> None:
     """Replace a node of a dependency tree by one of its children.
 
     The root has no place in another node: its child is then listed twice, as in the authors' code.
     """
-    parent = next((n for n in root.walk() if joint in n.children), root)
+    parent = next((n for n in root.walk() if node in n.children), root)
     parent.add(child, None)
-    parent.remove(joint)
+    parent.remove(node)

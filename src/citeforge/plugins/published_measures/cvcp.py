@@ -67,18 +67,18 @@ def variation_sample(numbers: Sequence[Sequence[Sequence[float]]]) -> Sample:
 @per_submission("cvcp", needs=(Need.SEGMENTER,), source="Xu et al. 2025 (ALiiCE)",
                 reads_labels=False)  # fmt: skip
 def places(answers: Answers) -> Sample:
-    """Make the sample of citation positions (share of the statement before each citation)."""
+    """Make the sample of the variation of citation positions, relative to their statements."""
     return _make_sample(answers, _list_strict_positions)
 
 
 @places.reference
 def reference_places(answers: Answers) -> Sample:
-    """Make the sample of citation positions within sentences, as ALiiCE's code does."""
+    """Make the sample of the variation of citation positions, as ALiiCE's code does."""
     return _make_sample(answers, _list_reference_positions)
 
 
 def _make_sample(answers: Answers, list_positions: Callable[[Answer], list[float]]) -> Sample:
-    """Make the sample of citation positions in all answers, listed by a function per answer."""
+    """Make the sample of the variation of citation positions that a function lists per answer."""
     numbers: list[list[list[float]]] = [
         [[] for _ in range(answers.shape[1])] for _ in range(answers.shape[0])
     ]

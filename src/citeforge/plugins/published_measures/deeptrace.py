@@ -43,7 +43,7 @@ from citeforge.evaluator.measures.judging import premise
 from citeforge.evaluator.measures.values import NOTHING, Value, judge_pair
 from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import CannotError, Need
-from citeforge.plugins.published_measures.questions import require_questions, sign_questions
+from citeforge.plugins.published_measures.questions import make_questions_option, require_questions
 
 PAPER = "Venkit et al. 2025 (DeepTRACE, arXiv 2509.04499), section 3"
 CORE, DEBATED, STANCE, CONFIDENT = (
@@ -123,13 +123,15 @@ class Matrices:
         n = self.n_sources or 1
         return Value(least / n, min(most, self.n_sources) / n)
 
-    def _make_support_matrix(self, counts_failed: bool) -> Booleans:
-        """Make the boolean matrix of support: a row per statement, a column per passage.
+    def _make_support_matrix(self, failed_as_support: bool) -> Booleans:
+        """Make the (statements, passages) matrix of support, with judge failures as such or not.
 
         Args:
-            counts_failed: whether verdicts on which the judge failed count as support.
+            failed_as_support: whether verdicts on which the judge failed count as support.
         """
-        rows = [[(v.high if counts_failed else v.low) > 0 for v in row] for row in self.supported]
+        rows = [
+            [(v.high if failed_as_support else v.low) > 0 for v in row] for row in self.supported
+        ]
         return np.array(rows, np.bool_).reshape(len(rows), self.n_sources)
 
 
@@ -141,7 +143,7 @@ class NotebookMatrices(Matrices):
         return super().accuracy() if self.n_cited else _ONE
 
     def thoroughness(self, smoothing: float = _SMOOTHING) -> Value:
-        """Compute the share of supporting passages that are cited; never divides by 0."""
+        """Compute cited supporting passages / (all supporting ones + a small ``smoothing``)."""
         return super().thoroughness(smoothing)
 
     def necessity(self) -> Value:
@@ -203,7 +205,7 @@ _NEEDS = (Need.STATEMENTS, Need.SEGMENTER, Need.PASSAGES, Need.JUDGE)
 
 @_declare(
     needs=_NEEDS, requires="a judge, asked about every statement with every passage",
-    missing=Matrices([], [], 0), options=sign_questions(CORE),
+    missing=Matrices([], [], 0), options=make_questions_option(CORE),
     unlabelled="it reads passages that are not cited, and labels cover cited ones only",
 )  # fmt: skip
 def matrices(answer: Answer) -> Asking[Matrices]:
@@ -282,7 +284,7 @@ def notebook_uncited(answer: Answer) -> float | None:
 
 @_declare(
     needs=(Need.STATEMENTS, Need.JUDGE), requires="an LLM as judge", missing=NOTHING,
-    options=sign_questions(CORE),
+    options=make_questions_option(CORE),
     unlabelled="it asks what bears on the question, and labels are of support",
 )  # fmt: skip
 def relevant(answer: Answer) -> Asking[Value]:
@@ -306,7 +308,7 @@ class Opinion:
 @per_submission(
     "deeptrace", needs=(Need.STATEMENTS, Need.SEGMENTER, Need.JUDGE), source=PAPER,
     requires="an LLM as judge, and questions that take a side", higher_is_better=False,
-    reads_labels=False, options=sign_questions(CORE, DEBATED, STANCE, CONFIDENT),
+    reads_labels=False, options=make_questions_option(CORE, DEBATED, STANCE, CONFIDENT),
     unlabelled="it asks on which side a statement is, and labels are of support",
 )  # fmt: skip
 def opinions(answers: Answers) -> dict[AnswerKey, Opinion]:
@@ -390,7 +392,7 @@ def is_one_sided(stances: Collection[Decision]) -> Value:
 
 
 def _if_relevance_known(compute: Callable[[Matrices], Value]) -> Callable[[Matrices], Value]:
-    """Wrap a function so that its value is open where the judge failed on relevance."""
+    """Wrap a function so that its value is unknown where the judge failed on relevance."""
     return lambda found: compute(found) if found.is_sure else UNKNOWN
 
 

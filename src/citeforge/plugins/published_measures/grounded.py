@@ -32,7 +32,7 @@ from citeforge.evaluator.measures.values import NOTHING, Value
 from citeforge.evaluator.statements.strict import read_strict
 from citeforge.evaluator.submissions.tools import Need
 from citeforge.package.items import Passage
-from citeforge.plugins.published_measures.questions import require_questions, sign_questions
+from citeforge.plugins.published_measures.questions import make_questions_option, require_questions
 
 _FACTS = "Jacovi et al. 2025 (FACTS Grounding, arXiv 2501.03200)"
 _GARAGE = "Sorodoc et al. 2025 (GaRAGe, arXiv 2506.07671)"
@@ -55,7 +55,7 @@ def _judge_groundedness(
 
 
 def _score(answer: Answer, is_adjusted: bool, only_relevant: bool) -> Asking[Value]:
-    """Decide whether an answer is grounded and, if ``is_adjusted``, does what was asked.
+    """Decide if all or only relevant passages ground an answer, and (adjusted) it fits the task.
 
     Args:
         answer: the answer.
@@ -89,13 +89,13 @@ def _score(answer: Answer, is_adjusted: bool, only_relevant: bool) -> Asking[Val
 def _declare(
     name: str, definition: str, formula: str, is_adjusted: bool, only_relevant: bool
 ) -> Measure:
-    """Declare a measure of grounded answers, with the judge questions that it needs."""
+    """Declare a measure of answers that all or only relevant passages ground, with questions."""
     needs = [Need.SEGMENTER, Need.PASSAGES, Need.JUDGE, *([Need.GOLD] if only_relevant else [])]
     context = " and relevant passages" if only_relevant else ""
     group = per_answer(
         "grounded", needs=needs, missing=NOTHING, source=_GARAGE if only_relevant else _FACTS,
         requires=("an LLM as judge" if is_adjusted else "a judge") + context,
-        options=sign_questions(*([ELIGIBLE] if is_adjusted else []), FACT_STATED),
+        options=make_questions_option(*([ELIGIBLE] if is_adjusted else []), FACT_STATED),
         reads_labels=only_relevant,
         edge_cases="no statement: 0" + ("; no relevant passage: undefined" if context else ""),
         unlabelled="it reads passages that are not cited, and labels cover cited ones only",

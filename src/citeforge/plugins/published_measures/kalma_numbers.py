@@ -29,7 +29,7 @@ def numbers(inputs: KalmaInputs) -> dict[AnswerKey, NumberCounts]:
 
 
 def _count_numbers(inputs: KalmaInputs, answer: ParsedAnswer) -> NumberCounts:
-    """Count an answer's numbers, and those in cited and shown triples; if missing, one unfound."""
+    """Count an answer's numbers, and those in cited and shown triples; a missing one has 0 of 1."""
     if answer.is_missing:  # it counts as one number that is not found
         return NumberCounts(0, 0, 1, 0)
     every = Quantities("\n".join(triple.value for triple in answer.shown.triples))

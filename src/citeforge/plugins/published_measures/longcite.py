@@ -38,9 +38,9 @@ from citeforge.plugins.published_measures.questions import (
     HALF_SUPPORT,
     NEED,
     RELEVANT,
+    make_questions_option,
     need_pair,
     read_levels,
-    sign_questions,
 )
 from citeforge.schemas.errors import InputError, MissingExtraError
 
@@ -69,7 +69,7 @@ class CitationGrades:
 @per_answer(
     "longcite", needs=(Need.SEGMENTER, Need.PASSAGES, Need.JUDGE), missing=CitationGrades(),
     source="Zhang et al. 2024 (LongCite), section 3", requires="a judge, best an LLM",
-    options=sign_questions(NEED, HALF_SUPPORT, RELEVANT), reads_labels=False,
+    options=make_questions_option(NEED, HALF_SUPPORT, RELEVANT), reads_labels=False,
     unlabelled="labels are not in its grades, nor do they say which statements need a citation",
 )  # fmt: skip
 def grades(answer: Answer) -> Asking[CitationGrades]:
@@ -104,29 +104,31 @@ def _read_statements(answer: Answer) -> list[CitedStatement]:
 
 
 def _grade(
-    answer: Answer, statements: Sequence[CitedStatement], texts: Sequence[str],
-    together: Sequence[str], n_wrong: int,
+    answer: Answer, statements: Sequence[CitedStatement], passage_texts: Sequence[str],
+    joined_citations: Sequence[str], n_invalid: int,
 ) -> Asking[CitationGrades]:  # fmt: skip
-    """Let the judge grade an answer's statements and citations, and average the grades.
+    """Let the judge grade statements and citations (invalid ones as 0); average the grades.
 
     Args:
         answer: the answer.
         statements: its statements.
-        texts: text of each passage, to judge a citation of it by.
-        together: text of all that each statement cites.
-        n_wrong: citations of no passage.
+        passage_texts: text of each passage, to judge a citation of it by.
+        joined_citations: text of all that each statement cites.
+        n_invalid: citations of no passage.
     """
     judge = answer.submission.tools.get_judge()
     half, relevant = (HALF_SUPPORT, RELEVANT) if judge.answers_questions else ("", "")
-    support = [Pair(t, s.text, half) for t, s in zip(together, statements, strict=True) if s.cited]
-    alone = [Pair(texts[c], s.text, relevant) for s in statements for c in s.cited]
+    support = [
+        Pair(t, s.text, half) for t, s in zip(joined_citations, statements, strict=True) if s.cited
+    ]
+    alone = [Pair(passage_texts[c], s.text, relevant) for s in statements for c in s.cited]
     uncited = [s.text for s in statements if not s.cited]
     needs = [need_pair(answer, text) for text in uncited] if judge.answers_questions else []
     yield [*support, *alone, *needs]
     unneeded = [need.complement for need in read_levels(judge, needs)]
     recall = Value.mean([*read_levels(judge, support), *(unneeded or [NOTHING] * len(uncited))])
     hits = [Value(float(v.low > 0), float(v.high > 0)) for v in read_levels(judge, alone)]
-    return CitationGrades(recall, Value.mean([*hits, *[NOTHING] * n_wrong]))
+    return CitationGrades(recall, Value.mean([*hits, *[NOTHING] * n_invalid]))
 
 
 def _name_counter(tools: ScoringTools, protocol: str) -> str:

@@ -63,7 +63,7 @@ class Quantities:
 
 
 def read_quantities(text: str, *, only_sure: bool) -> list[Quantity]:
-    """List the numbers (quantities with units) of a text, in order.
+    """List a text's numbers (quantities with units) in order, unsure words ("one") or not.
 
     Digits are read by the customs of several languages, dates with the names of months in eight;
     words of numbers in English.

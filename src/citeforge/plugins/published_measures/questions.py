@@ -33,8 +33,8 @@ def read_levels(judge: JudgeSession, pairs: Sequence[Pair]) -> list[Value]:
     return [level_value(decisions[pair]) for pair in pairs]
 
 
-def sign_questions(*names: str) -> Callable[[ScoringTools, str], str | None]:
-    """Make the function that writes the named judge questions into score signatures."""
+def make_questions_option(*names: str) -> Callable[[ScoringTools, str], str | None]:
+    """Make the function that writes hashes of judge questions' prompts into score signatures."""
 
     def option(tools: ScoringTools, protocol: str) -> str | None:
         """Write the questions' names with hashes of their prompts; None without an LLM judge."""
@@ -45,19 +45,19 @@ def sign_questions(*names: str) -> Callable[[ScoringTools, str], str | None]:
     return option
 
 
-def require_questions(judge: JudgeSession, topic: str) -> None:
-    """Raise an error if a judge answers no questions other than entailment.
+def require_questions(judge: JudgeSession, question: str) -> None:
+    """Raise an error that names a question if a judge only decides entailment.
 
     Args:
         judge: the judge.
-        topic: what the question is, for the message.
+        question: what the question is, for the message.
 
     Raises:
         CannotError: it cannot.
     """
     if not judge.answers_questions:
         raise CannotError(
-            f"{judge.judge.signature} decides entailment alone, and not {topic}: name an LLM, "
+            f"{judge.judge.signature} decides entailment alone, and not {question}: name an LLM, "
             "--judge openai:MODEL or vllm:MODEL",
             code="missing-judge",
         )

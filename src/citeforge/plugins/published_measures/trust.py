@@ -106,11 +106,13 @@ def cited(answers: Answers) -> dict[AnswerKey, TrustAnswer]:
     read = _assess_answers(answers, found)
     judged = [answer for answer in answers if answer.key in read and read[answer.key].is_judged]
 
-    def is_needed(item: AnswerItem, passage: int, others: tuple[int, ...]) -> bool:
-        """Whether a cited passage has a gold answer that another cited one has, too."""
-        assert isinstance(item, Answer)
-        held = found[item.key]
-        return any(h and any(held[o][i] for o in others) for i, h in enumerate(held[passage]))
+    def is_needed(answer: AnswerItem, position: int, other_positions: tuple[int, ...]) -> bool:
+        """Whether a cited passage (by position) shares a gold answer with another cited one."""
+        assert isinstance(answer, Answer)
+        held = found[answer.key]
+        return any(
+            h and any(held[o][i] for o in other_positions) for i, h in enumerate(held[position])
+        )
 
     judging = CitationJudging(
         answers.tools.get_judge(), strict, levels=answers.tools.levels,
@@ -182,16 +184,17 @@ def _passage_text(passage: Passage, strict: bool, is_premise: bool) -> str:
 
 
 def _assess_answers(
-    answers: Answers, found: Mapping[AnswerKey, list[list[bool]]]
+    answers: Answers, gold_by_passage: Mapping[AnswerKey, list[list[bool]]]
 ) -> dict[AnswerKey, TrustAnswer]:
-    """Decide, per answer with gold, whether it refuses and how correct it is.
+    """Decide, per answer with gold, if it refuses and how correct it is, by passages' gold.
 
     Raises:
         CannotError: all queries are answerable, or none is (``strict``).
     """
     strict = answers.protocol == "strict"
     held = {
-        key: [any(column) for column in zip(*lines, strict=True)] for key, lines in found.items()
+        key: [any(column) for column in zip(*lines, strict=True)]
+        for key, lines in gold_by_passage.items()
     }
     if strict and len({any(row) for row in held.values()}) == 1:
         raise CannotError(
@@ -209,19 +212,19 @@ def _assess_answers(
 
 
 def _score_answers(
-    rows: Sequence[Answer], held: Mapping[AnswerKey, list[bool]]
+    scored_answers: Sequence[Answer], gold_in_passages: Mapping[AnswerKey, list[bool]]
 ) -> dict[AnswerKey, Value]:
-    """Score answers' correctness by the gold that their passages have; 0 if none has any."""
+    """Score answers by those of their gold answers that passages have (a bool each); 0 if none."""
     golds = {
-        a.key: [g for g, has in zip(_gold_pieces(a), held[a.key], strict=True) if has]
-        for a in rows if any(held[a.key])
+        a.key: [g for g, has in zip(_gold_pieces(a), gold_in_passages[a.key], strict=True) if has]
+        for a in scored_answers if any(gold_in_passages[a.key])
     }  # fmt: skip
     claims = {
         a.key: [Pair(_get_text(a), g.text or "") for g in golds[a.key]]
-        for a in rows if a.key in golds and _gold_pieces(a) == a.gold.claims
+        for a in scored_answers if a.key in golds and _gold_pieces(a) == a.gold.claims
     }  # fmt: skip
     if claims:
-        judge = rows[0].submission.tools.get_judge()
+        judge = scored_answers[0].submission.tools.get_judge()
         judge.ask(pair for pairs in claims.values() for pair in pairs)
         values = {
             key: Value.mean([judge_pair(judge, pair) for pair in pairs])
@@ -231,7 +234,7 @@ def _score_answers(
         a.key: NOTHING if a.key not in golds
         else values[a.key] if a.key in claims
         else Value.exact(_score_short_answers(a, golds[a.key]))
-        for a in rows
+        for a in scored_answers
     }  # fmt: skip
 
 
@@ -360,45 +363,51 @@ def _get_bounds(value: Value) -> tuple[float, float]:
     return value.low, value.high
 
 
-def _refusal_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
-    """List an answer's (value, counts) in four means: P and R of refusing, P and R of answering."""
-    refused, right = a.refuses and not a.is_answerable, a.is_answerable and not a.refuses
-    rows = ((refused, a.refuses), (refused, not a.is_answerable),
-            (right, not a.refuses), (right, a.is_answerable))  # fmt: skip
+def _refusal_means(answer: TrustAnswer) -> list[tuple[Value, bool]]:
+    """List (value, whether it counts) of an answer in P and R of refusing, P and R of answering."""
+    refused, right = (
+        answer.refuses and not answer.is_answerable,
+        answer.is_answerable and not answer.refuses,
+    )
+    rows = ((refused, answer.refuses), (refused, not answer.is_answerable),
+            (right, not answer.refuses), (right, answer.is_answerable))  # fmt: skip
     return [(Value.exact(float(value)), counts) for value, counts in rows]
 
 
-def _correct_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
-    """List an answer's (correctness, counts) in the means over answered and answerable queries."""
-    return [(a.correct, a.is_answered), (a.correct, a.is_answerable)]
+def _correct_means(answer: TrustAnswer) -> list[tuple[Value, bool]]:
+    """List (correctness, whether it counts) in the means over answered and answerable queries."""
+    return [(answer.correct, answer.is_answered), (answer.correct, answer.is_answerable)]
 
 
-def _citation_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
-    """List an answer's (value, counts) in the means of citation precision and recall."""
-    return [(v or NOTHING, a.is_judged and v is not None) for v in (a.precision, a.recall)]
+def _citation_means(answer: TrustAnswer) -> list[tuple[Value, bool]]:
+    """List (value, whether it counts) of an answer in mean citation precision and mean recall."""
+    return [
+        (v or NOTHING, answer.is_judged and v is not None)
+        for v in (answer.precision, answer.recall)
+    ]
 
 
-def _refusal_value(a: TrustAnswer) -> Value:
+def _refusal_value(answer: TrustAnswer) -> Value:
     """Decide whether an answer refuses exactly if its query is not answerable (0 or 1)."""
-    return Value.exact(float(a.refuses != a.is_answerable))
+    return Value.exact(float(answer.refuses != answer.is_answerable))
 
 
-def _correct_value(a: TrustAnswer) -> Value | None:
+def _correct_value(answer: TrustAnswer) -> Value | None:
     """Get an answer's correctness; None if it neither answered nor is answerable."""
-    return a.correct if a.is_answered or a.is_answerable else None
+    return answer.correct if answer.is_answered or answer.is_answerable else None
 
 
-def _citation_value(a: TrustAnswer) -> Value | None:
+def _citation_value(answer: TrustAnswer) -> Value | None:
     """Compute the F1 of an answer's citations; None if they are not judged."""
-    if a.precision is None or a.recall is None:
+    if answer.precision is None or answer.recall is None:
         return None
-    p, r = (np.array(_get_bounds(v)) for v in (a.precision, a.recall))
+    p, r = (np.array(_get_bounds(v)) for v in (answer.precision, answer.recall))
     return Value(*harmonic(p, r).tolist())
 
 
-def _trust_value(a: TrustAnswer) -> Value:
+def _trust_value(answer: TrustAnswer) -> Value:
     """Average an answer's values of refusal, correctness and citations, where defined."""
-    parts = [_refusal_value(a), _correct_value(a), _citation_value(a)]
+    parts = [_refusal_value(answer), _correct_value(answer), _citation_value(answer)]
     return Value.mean([part for part in parts if part is not None])
 
 

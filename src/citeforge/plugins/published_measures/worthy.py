@@ -21,14 +21,15 @@ from citeforge.evaluator.statements.strict import read_strict
 from citeforge.evaluator.submissions.tools import Need
 from citeforge.plugins.published_measures.questions import (
     NEED,
+    make_questions_option,
     need_pair,
     require_questions,
-    sign_questions,
 )
 
 
 @per_answer(
-    "worthy", needs=(Need.SEGMENTER, Need.JUDGE), missing=NOTHING, options=sign_questions(NEED),
+    "worthy", needs=(Need.SEGMENTER, Need.JUDGE), missing=NOTHING,
+    options=make_questions_option(NEED),
     source="ours; question: Zhang et al. 2024 (LongBench-Cite)", requires="an LLM judge",
     reads_labels=False,
     unlabelled="it asks whether uncited statements need a citation, and labels are of cited ones",

@@ -80,17 +80,17 @@ class Demonstration(FrozenRecord):
         """Write the example's answer without citations, for prompts that show no passages."""
         return " ".join(re.sub(r"\s*\[\d+\]", "", s.text) for s in self.answer)
 
-    def docs(self, k: int, base: int, use_summaries: bool = False) -> list[PromptDoc]:
-        """List the example's first k passages, or all up to the last that its answer cites.
+    def docs(self, k: int, first_number: int, use_summaries: bool = False) -> list[PromptDoc]:
+        """List the example's first k passages (or up to the last cited), numbered from a number.
 
         Args:
             k: number of passages.
-            base: number of the first.
+            first_number: number of the first.
             use_summaries: whether summaries replace texts, where there are any.
         """
         passages = self.passages[: max(k, self.last_cited)]
         return [
-            PromptDoc(base + i, p.title, p.summary or p.text if use_summaries else p.text)
+            PromptDoc(first_number + i, p.title, p.summary or p.text if use_summaries else p.text)
             for i, p in enumerate(passages)
         ]
 

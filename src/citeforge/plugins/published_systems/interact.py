@@ -43,9 +43,9 @@ def make_vector_search(ids: Sequence[str], texts: Sequence[str], embedder: Embed
     order = sorted(range(len(ids)), key=lambda row: ids[row])
     passages = embedder.encode(list(texts), "passage").astype("float64")[order]
 
-    def find(words: str) -> str | None:
+    def find(query_text: str) -> str | None:
         """Find the id of the passage with the highest cosine to a text; None without passages."""
-        cosines = passages @ embedder.encode([words], "query")[0]
+        cosines = passages @ embedder.encode([query_text], "query")[0]
         return ids[order[int(cosines.round(6).argmax())]] if order else None
 
     return find
@@ -66,9 +66,9 @@ class CandidateSearch:
     find: FindPassage
     shown: list[Passage] = field(default_factory=list)
 
-    def search(self, words: str) -> int | None:
-        """Find the best passage for a text: its index among the passages found so far, or None."""
-        name = self.find(words)
+    def search(self, query_text: str) -> int | None:
+        """Find the best passage for a text; add it to those shown: its index there, or None."""
+        name = self.find(query_text)
         if name is None:
             return None
         if self.passages[name] not in self.shown:
@@ -138,14 +138,14 @@ class Action:
         return [int(n) for n in dict.fromkeys(_NUMBER.findall(self.text))]
 
 
-def read_action(reply: str, must_answer: bool = False, bare: bool = False) -> Action:
-    """Parse the first line of a model's reply as an action: check, search, output, end, other.
+def read_action(reply: str, must_answer: bool = False, allows_unnamed: bool = False) -> Action:
+    """Parse a reply's first line as action: check, search, output, end, other; unnamed ones too.
 
     Args:
         reply: text of the model's reply.
         must_answer: whether the prompt ended with ``Output:``, so that the reply is a sentence.
-        bare: whether a line that names no step counts as a sentence, or as a check where it
-            only names documents, as small models write.
+        allows_unnamed: whether a line that names no step counts as a sentence, or as a check where
+            it only names documents, as small models write.
     """
     line = next((x.strip() for x in reply.splitlines() if x.strip()), "")
     match = _VERB.match(line)
@@ -153,9 +153,9 @@ def read_action(reply: str, must_answer: bool = False, bare: bool = False) -> Ac
     rest = line[match.end() :].strip() if match else line
     if verb == "end" and rest.strip(" .!*_"):
         verb, rest = None, line  # a sentence that happens to begin so
-    if bare and not must_answer and verb is None and _NAMED.fullmatch(line):
+    if allows_unnamed and not must_answer and verb is None and _NAMED.fullmatch(line):
         return Action("check", line, f"Check: {line}")
-    if (must_answer and verb in (None, "output")) or (bare and verb is None):
+    if (must_answer and verb in (None, "output")) or (allows_unnamed and verb is None):
         if _ABSTAINS.search(line) or not rest:
             return Action("end" if not rest else "other", "", line)
         return Action("output", rest, f"Output: {rest}")
@@ -196,11 +196,11 @@ class StepwiseAnswer:
 def ask_steps(
     setting: Setting[Any],
     task: Task,
-    verb: str,
-    show: Show,
-    prompt: Callable[[Sequence[str], Sequence[PromptDoc], bool], str],
+    step_name: str,
+    get_documents: Show,
+    write_prompt: Callable[[Sequence[str], Sequence[PromptDoc], bool], str],
 ) -> Generator[Sequence[Request], Sequence[LlmReply], StepwiseAnswer]:
-    """Let an LLM answer step by step (check, search, output), one request per step.
+    """Let an LLM answer in steps; after a check or search, show documents in the next prompt.
 
     What a check or search shows is seen by the next step alone, which must put something out
     (ALCE, appendix C). A step that repeats the one before it ends the answer: the prompt would
@@ -209,15 +209,15 @@ def ask_steps(
     Args:
         setting: setting of the system; its options limit the turns.
         task: the query.
-        verb: the step that shows documents: ``check`` or ``search``.
-        show: returns the documents of such a step.
-        prompt: writes a prompt of (steps so far, documents to show, whether a sentence must
+        step_name: the step that shows documents: ``check`` or ``search``.
+        get_documents: returns the documents of such a step.
+        write_prompt: writes a prompt of (steps so far, documents to show, whether a sentence must
             follow).
     """
     answer, docs, must_answer = StepwiseAnswer(), list[PromptDoc](), False
     for _ in range(setting.options.turns):
         try:
-            text = prompt(answer.steps, docs, must_answer)
+            text = write_prompt(answer.steps, docs, must_answer)
         except WindowError:
             if not answer.steps:
                 raise
@@ -228,7 +228,7 @@ def ask_steps(
         docs, must_answer = [], False
         if action.verb == "end":
             return answer
-        if action.verb not in ("output", verb):
+        if action.verb not in ("output", step_name):
             setting.counts["answers_that_ended_without_a_step"] += 1
             return answer
         if answer.steps and action.line == answer.steps[-1]:
@@ -238,7 +238,7 @@ def ask_steps(
         if action.verb == "output":
             answer.sentences.append(action.text)
         else:
-            docs, must_answer = show(action), True
+            docs, must_answer = get_documents(action), True
     setting.counts["answers_without_an_end"] += 1
     return answer
 
@@ -250,10 +250,10 @@ def _make_renderer(setting: Setting[Any], template: str) -> Callable[..., str]:
 
 
 def _to_steps(
-    demo: Demonstration, base: int, write_lead: Callable[[ExampleSentence], str]
+    demo: Demonstration, base: int, write_step_before: Callable[[ExampleSentence], str]
 ) -> list[str]:
-    """Write a few-shot example's answer as steps, with a check or search before sentences."""
-    steps = ((write_lead(s), f"Output: {s.renumber_citations(base)}") for s in demo.answer)
+    """Write a few-shot example's answer as steps; ``write_step_before`` precedes each sentence."""
+    steps = ((write_step_before(s), f"Output: {s.renumber_citations(base)}") for s in demo.answer)
     return [*filter(None, chain.from_iterable(steps)), "End"]
 
 

@@ -173,7 +173,7 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
 
 
 def _distinct_queries(setting: Setting[QueryGenOptions], query: str, reply: str) -> list[str]:
-    """Read a reply's distinct sub-queries but the query; count repeats and empty replies."""
+    """Read a reply's distinct sub-queries, not the query itself; count repeats in ``setting``."""
     lines = read_queries(reply)
     seen = {_normalise_query(query)}
     queries: list[str] = []

@@ -36,10 +36,10 @@ class CorpusPassages:
         ids = (name for b in batches for name in b["_id"].to_pylist())
         self._rows = {name: row for row, name in enumerate(ids)}
 
-    def get(self, name: str) -> Passage:
+    def get(self, passage_id: str) -> Passage:
         """Get a passage of the corpus by its id."""
-        row = self._rows[name]
-        return Passage(name, self._titles[row].as_py(), self._texts[row].as_py())
+        row = self._rows[passage_id]
+        return Passage(passage_id, self._titles[row].as_py(), self._texts[row].as_py())
 
 
 class EmbeddingReranker:

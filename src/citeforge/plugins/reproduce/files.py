@@ -20,12 +20,12 @@ class MissingOutputError(InputError):
 
 
 def find_output(
-    data: Path | None, repository: OutputRepository, file: OutputFile
+    checkouts: Path | None, repository: OutputRepository, file: OutputFile
 ) -> tuple[Path, ...]:
-    """Find or download a file of published outputs: its path, or those of its parts.
+    """Find a file of published outputs in checkouts, or download it: paths of it or its parts.
 
     Args:
-        data: folder with checkouts as OWNER/NAME or NAME; None to download files.
+        checkouts: folder with checkouts as OWNER/NAME or NAME; None to download files.
         repository: repository of the file.
         file: declaration of the file.
 
@@ -33,16 +33,16 @@ def find_output(
         MissingOutputError: none of them is below ``--data``.
         InputError: a file's content is not the declared one, or it cannot be downloaded.
     """
-    if data is None:
+    if checkouts is None:
         return (fetch_file(repository, file),)
     for name in (repository.name, repository.name.partition("/")[2]):
-        path = data / name / file.path
+        path = checkouts / name / file.path
         if path.is_file():
             return (_require_content(path, file),)
-    others = tuple(data / one.path for one in file.also)
+    others = tuple(checkouts / one.path for one in file.also)
     if others and all(other.is_file() for other in others):
         return tuple(map(_require_content, others, file.also))
-    path = data / repository.name / file.path
+    path = checkouts / repository.name / file.path
     raise MissingOutputError(
         "does not exist", path=path, allowed=f"a checkout of {repository.name}", code="missing-file"
     )

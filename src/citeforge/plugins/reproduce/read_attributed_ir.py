@@ -32,14 +32,14 @@ class AirOptions(Part):
 
 
 def read_air_answers(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+    files: FileGroups, options: dict[str, Any], value_names: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Score a file's answers: map measures to values, or to reasons why there is none.
+    """Score answers in an Attributed-IR file: value by name, or reason why there is none.
 
     Args:
         files: groups of files that a row of the table names.
         options: options of this reader that the table declares.
-        wanted: names of the values to compute.
+        value_names: names of the values to compute.
         tools: folder, judge and models that readers share.
     """
     choices = make_record(AirOptions, **options)
@@ -47,26 +47,26 @@ def read_air_answers(
     scores = score(
         paths[0],
         _build_benchmark(paths, tools),
-        wanted,
+        value_names,
         context=choices.context,
         protocol=choices.protocol,
         judge=tools.judge,
         file_format="attributed-ir",
     )
     reasons = {one.name: one.reason for one in scores.not_computed}
-    values = ((name, scores[name].value) for name in wanted if name not in reasons)
+    values = ((name, scores[name].value) for name in value_names if name not in reasons)
     return reasons | {name: "has no value" if value is None else value for name, value in values}
 
 
 def read_air_questions(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+    files: FileGroups, options: dict[str, Any], value_names: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute statistics, by name, of the questions and gold answers in a HAGRID file.
+    """Compute named statistics of the questions and gold answers in a HAGRID file.
 
     Args:
         files: groups of files that a row of the table names.
         options: options of this reader that the table declares.
-        wanted: names of the values to compute.
+        value_names: names of the values to compute.
         tools: folder, judge and models that readers share.
     """
     make_record(Part, **options)

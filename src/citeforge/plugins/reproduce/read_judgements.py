@@ -30,14 +30,14 @@ class JudgementOptions(Part):
 
 
 def read_judgements(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+    files: FileGroups, options: dict[str, Any], value_names: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute the agreement of people with a judge, or of two annotators: values by name.
+    """Compute named values of people's agreement with a judge, or of two annotators'.
 
     Args:
         files: groups of files that a row of the table names.
         options: options of this reader that the table declares.
-        wanted: names of the values to compute.
+        value_names: names of the values to compute.
         tools: folder, judge and models that readers share.
 
     Raises:
@@ -165,14 +165,14 @@ class ComparisonOptions(Part):
 
 
 def read_comparisons(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+    files: FileGroups, options: dict[str, Any], value_names: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute a measure's agreement with annotators' preferences in published files, by name.
+    """Compute named values of a measure's agreement with annotators' preferences in files.
 
     Args:
         files: groups of files that a row of the table names.
         options: options of this reader that the table declares.
-        wanted: names of the values to compute.
+        value_names: names of the values to compute.
         tools: folder, judge and models that readers share.
     """
     from citeforge.plugins.labels.preferences import (

@@ -49,7 +49,7 @@ class ListOptions(Part):
 
 
 def read_list(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+    files: FileGroups, options: dict[str, Any], value_names: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Compute named statistics of the rows of published files that match the options.
 
@@ -58,7 +58,7 @@ def read_list(
     Args:
         files: groups of files that a row of the table names.
         options: options of this reader that the table declares.
-        wanted: names of the values to compute.
+        value_names: names of the values to compute.
         tools: folder, judge and models that readers share.
     """
     choices = make_record(ListOptions, **options)
@@ -73,7 +73,7 @@ def read_list(
         raise UsageError(
             f"options: no row of {files[0][0][0].name} matches `where`", code="empty-file"
         )
-    return {name: compute_statistic(name, rows) for name in wanted}
+    return {name: compute_statistic(name, rows) for name in value_names}
 
 
 def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
@@ -143,14 +143,14 @@ def compute_statistic(name: str, rows: Rows) -> float:
 
 
 def read_graphs(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+    files: FileGroups, options: dict[str, Any], value_names: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Count a BioKaLMA file's entries, people, or distinct values of a relation, by name.
+    """Count a BioKaLMA file's entries, people, or distinct values of a relation, as named.
 
     Args:
         files: groups of files that a row of the table names.
         options: options of this reader that the table declares.
-        wanted: names of the values to compute.
+        value_names: names of the values to compute.
         tools: folder, judge and models that readers share.
     """
     make_record(Part, **options)
@@ -158,11 +158,11 @@ def read_graphs(
     entries = read_entries(paths[0])
     graphs = {graph.qid: graph for entry in entries for graph in entry.graphs}
     counts: dict[str, float] = {"entries": len(entries), "people": len(graphs)}
-    for name in wanted:
+    for name in value_names:
         relation = name.removeprefix("values of ")
         if name not in counts and relation == name:
             raise UnknownValueError("statistic", name, ("entries", "people", "values of RELATION"))
         if relation != name:
             triples = (t for graph in graphs.values() for t in graph.triples)
             counts[name] = len({t.value for t in triples if t.relation == relation})
-    return {name: counts[name] for name in wanted}
+    return {name: counts[name] for name in value_names}

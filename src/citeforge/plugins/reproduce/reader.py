@@ -36,12 +36,12 @@ value explains why it cannot be computed. Raises UsageError for an unknown optio
 InputError for a file with other content than expected."""
 
 
-def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
+def only_file(files: FileGroups, reader_name: str) -> Sequence[Path]:
     """Get the paths of a table row's only file (or its parts); raise an error if it has several.
 
     Args:
         files: the row's groups of files, each file as its paths.
-        reader: name of the reader, for the error.
+        reader_name: name of the reader, for the error.
 
     Raises:
         UsageError: the row names several.
@@ -49,6 +49,7 @@ def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
     paths = [paths for group in files for paths in group]
     if len(paths) != 1:
         raise UsageError(
-            f"a row of the reader {reader!r} names one file, not {len(paths)}", code="bad-option"
+            f"a row of the reader {reader_name!r} names one file, not {len(paths)}",
+            code="bad-option",
         )
     return paths[0]

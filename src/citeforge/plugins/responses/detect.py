@@ -125,17 +125,17 @@ def _first_items(node: Node) -> Iterator[tuple[str, Node]]:
             yield from _first_items(inner)
 
 
-def _require_lines(path: Path, values: Iterable[tuple[str, Node]]) -> None:
-    """Raise an error if JSON values that are not lines of their own are tool responses.
+def _require_lines(path: Path, nodes: Iterable[tuple[str, Node]]) -> None:
+    """Raise an error if nested JSON values (by jq path) are tool responses, not one per line.
 
     Args:
         path: file.
-        values: such values, each with its path as jq writes it.
+        nodes: such values, each with its path as jq writes it.
 
     Raises:
         InputError: says how to put the responses into lines.
     """
-    for jq_path, node in values:
+    for jq_path, node in nodes:
         row = node.value if isinstance(node.value, dict) else {}
         found = None if "docs" in row else find_layout(node, layouts())  # ALCE's results
         if found is not None or {"query_id", "output"} <= row.keys():

@@ -30,9 +30,9 @@ KEYS: Mapping[str, Callable[[str], str]] = {"strict": normalise_url, "reference"
 
 
 def statement_pairs(
-    report: str, segmenter: Segmenter, key: Callable[[str], str], urls: Sequence[str] = ()
+    report: str, segmenter: Segmenter, normalise_url: Callable[[str], str], urls: Sequence[str] = ()
 ) -> tuple[CitedFact, ...]:
-    """List the distinct pairs of a statement in a report and a URL that it cites, in order.
+    """List distinct pairs of a report's statement and the normalised URL it cites, in order.
 
     Statements that say the same word for word, case and punctuation aside, are one. A page is named
     as :data:`KEYS` do; ``[7]`` stands for a number that no list explains.
@@ -40,10 +40,10 @@ def statement_pairs(
     Args:
         report: Markdown.
         segmenter: splits sentences.
-        key: normalises a URL; two URLs with one key are one page.
+        normalise_url: normalises a URL; two URLs with one key are one page.
         urls: URLs of the passages of the line, for a report without a list of references.
     """
-    written = _write_with_marks(report, read_markup(report, urls), key)
+    written = _write_with_marks(report, read_markup(report, urls), normalise_url)
     read = split_statements(written.text, Grammar(), segmenter, len(written.keys))
     pairs: dict[tuple[str, str], CitedFact] = {}
     for statement, cited in zip(
@@ -71,13 +71,15 @@ class _Written:
     labels: list[tuple[int, int]]
 
 
-def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
-    """Replace a report's links by citation marks like [1], and remove its list of references.
+def _write_with_marks(
+    report: str, links_and_lists: Markup, normalise_url: Callable[[str], str]
+) -> _Written:
+    """Replace a report's links by marks like [1] per normalised URL; remove reference lists.
 
     Args:
         report: Markdown.
-        markup: its links and lists of references.
-        key: normalises a URL; two URLs with one key are one page.
+        links_and_lists: its links and lists of references.
+        normalise_url: normalises a URL; two URLs with one key are one page.
 
     Returns:
         The text with marks, keys of the pages in order of their numbers, and spans of links' texts
@@ -86,10 +88,10 @@ def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) ->
     numbers: dict[str, int] = {}
     edits: list[Edit] = []
     links: list[tuple[Edit, int, int]] = []  # with the span of the link's text in it
-    cuts = [(s, e, None) for s, e in markup.lists]
+    cuts = [(s, e, None) for s, e in links_and_lists.lists]
     at = 0
     for start, end, mention in sorted(
-        [*cuts, *((m.start, m.end, m) for m in markup.mentions)], key=lambda cut: cut[:2]
+        [*cuts, *((m.start, m.end, m) for m in links_and_lists.mentions)], key=lambda cut: cut[:2]
     ):
         if start < at:
             continue
@@ -97,7 +99,7 @@ def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) ->
         if mention is None:
             edits.append(Edit(start, end, ""))
             continue
-        pages = (name if name.startswith("[") else key(name) for name in mention.keys)
+        pages = (name if name.startswith("[") else normalise_url(name) for name in mention.keys)
         marks = [f"[{numbers.setdefault(page, len(numbers) + 1)}]" for page in pages]
         # `Gold.[Reuters](url)` is two sentences.
         space = " " if mention.kept and report[max(0, start - 1) : start] in _ENDS else ""
@@ -113,19 +115,19 @@ def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) ->
     return _Written(shift.text, list(numbers), labels)
 
 
-def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator[str]:
+def _cited_texts(report: _Written, statements: Sequence[Statement]) -> Iterator[str]:
     """Yield, per statement of a report, the text that its citations support.
 
     It is the statement itself, but for one that has nothing but links: ``The sun is hot.
     [NASA](URL)`` is read as two statements, and the second cites for the first.
 
     Args:
-        written: the report with marks in place of links, and spans of the links' texts.
+        report: the report with marks in place of links, and spans of the links' texts.
         statements: its statements, in order.
     """
-    text, before = written.text, ""
+    text, before = report.text, ""
     last_end: int | None = None  # of the last statement that says something
-    labels = deque(written.labels)
+    labels = deque(report.labels)
     since: list[tuple[int, int]] = []  # labels behind it
     for statement in statements:
         if not statement.spans:

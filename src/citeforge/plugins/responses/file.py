@@ -284,7 +284,7 @@ def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineField
 def _find_unread_documents(row: Node, response: Response) -> str | None:
     """Find the path of documents in a line that the reader ignores; None if there are none."""
     texts, said = declarations().line.unread, "\n".join([response.text, *response.thoughts])
-    found = row.first(texts) if row.has(texts) else find_documents(row, said, in_lists=True)
+    found = row.first(texts) if row.has(texts) else find_documents(row, said, search_items=True)
     return None if found is None else found.json_path
 
 

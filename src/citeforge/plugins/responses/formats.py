@@ -64,7 +64,7 @@ class TraceFormat(ResponseFormat):
 def _declare_format(
     form: str, about: str, is_numbered: bool = True, reader: type[Format] = ResponseFormat
 ) -> Format:
-    """Declare the submission format for files of a tool's responses.
+    """Declare a tool's response format; sources may have a number among the passages shown.
 
     Args:
         form: name of the format.

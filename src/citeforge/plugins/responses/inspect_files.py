@@ -46,7 +46,7 @@ _ALLOWED = (
 
 
 def read_log(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Yield (number, answer) of each sample of an inspect_ai log, with its epoch as run.
+    """Yield (number, answer) of an inspect_ai log's samples, with sources matched by a ``way``.
 
     The query is the sample's metadata ``query_id``, which tasks of ``citeforge[inspect]`` write, or
     its id; the context set its metadata ``context``. A sample that ended with an error, or was
@@ -82,13 +82,17 @@ def read_log(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
 
 
 def sample_answer(
-    placer: CitationPlacer, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
+    placer: CitationPlacer,
+    sample_id: str,
+    metadata: Mapping[str, Any],
+    output: ModelOutput,
+    epoch: int,
 ) -> SubmissionLine:
-    """Convert a sample of inspect_ai to a submission line, with citations as marks in its text.
+    """Convert an inspect_ai sample to a submission line; a placer writes citations as marks.
 
     Args:
         placer: writes the marks.
-        name: id of the sample, which is the query's where the metadata do not say.
+        sample_id: id of the sample, which is the query's where the metadata do not say.
         metadata: may hold ``query_id`` and ``context``.
         output: what the model gave.
         epoch: from 1.
@@ -96,7 +100,7 @@ def sample_answer(
     Raises:
         InputError: a citation cannot be read.
     """
-    query, context = str(metadata.get("query_id", name)), metadata.get("context")
+    query, context = str(metadata.get("query_id", sample_id)), metadata.get("context")
     response = read_output(output, placer.benchmark.grammar)
     if output.choices:
         response.finish_reason = unless_whole(output.stop_reason)
@@ -182,14 +186,14 @@ def claims_of_log(path: Path) -> Claims:
         yield number, find_hashes(sample.metadata)
 
 
-def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
-    """Yield a warning per reason why an inspect_ai log's samples are incomplete."""
+def _warnings(log: EvalLog, allows_part: bool) -> Iterator[str]:
+    """Yield a warning per reason why a log's samples are incomplete, unless a part is allowed."""
     config, results = log.eval.config, log.results
     if log.status != "success":
         yield f"the run did not finish (status {log.status!r}); samples that it lacks {_MISSING}"
     elif results is not None and (n := results.total_samples - results.completed_samples) > 0:
         yield f"{n:,} of {results.total_samples:,} samples ended with an error; they {_MISSING}"
-    if not is_limited and (config.limit is not None or config.sample_id is not None):
+    if not allows_part and (config.limit is not None or config.sample_id is not None):
         yield f"only a part of the samples was run (--limit or --sample-id); the others {_MISSING}"
     if log.invalidated:
         yield f"samples of the log were invalidated; they {_MISSING}"

@@ -126,13 +126,13 @@ def _make_task(
 
 
 def _make_samples(
-    benchmark: Benchmark, prompts: Iterable[tuple[str, str, str]], is_one_context: bool
+    benchmark: Benchmark, prompts: Iterable[tuple[str, str, str]], has_one_context: bool
 ) -> Iterator[Sample]:
-    """Yield an inspect_ai sample per context set and query: its prompt, and ids for scoring."""
+    """Yield an inspect_ai sample per (context set, query, prompt), with ids for scoring."""
     manifest = benchmark.manifest
     for name, query, prompt in prompts:
         yield Sample(
-            id=query if is_one_context else f"{name}:{query}",
+            id=query if has_one_context else f"{name}:{query}",
             input=prompt,
             metadata={
                 "query_id": query,

@@ -213,7 +213,7 @@ def _make_escape_edits(
 
 
 def _insert_marks(
-    text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
+    text: str, spans: Sequence[tuple[int, int, int]], split_statements: Callable[[str], Statements]
 ) -> Shift:
     """Insert citation marks so that each statement, split again, cites its spans' numbers.
 
@@ -224,9 +224,9 @@ def _insert_marks(
         text: the answer.
         spans: (start, end, number) of stretches of the text and of the passage that is cited for
             each.
-        read: splits a text into statements with their citations.
+        split_statements: splits a text into statements with their citations.
     """
-    before = read(text).statements
+    before = split_statements(text).statements
     missing, loose = _find_missing_numbers(text, spans, before)
     agrees = le if loose else eq
     tries = dict.fromkeys(missing, 0)
@@ -240,7 +240,7 @@ def _insert_marks(
         shift = _apply_edits(
             text, [Edit(p, p, _write_marks(text, p, p, n)) for p, n in numbers_at.items()]
         )
-        after = read(shift.text).statements
+        after = split_statements(shift.text).statements
         wrong = [
             at
             for at, (old, new) in enumerate(zip(before, after, strict=False))

@@ -22,35 +22,37 @@ def find_unit(citations: Citations, text: str, spans: Sequence[Span]) -> str:
     return _guess_unit(text, spans) if citations.unit == "guessed" else citations.unit
 
 
-def locate(unit: str, text: str, at: Span, words: str | None, field: str) -> tuple[int, int]:
-    """Convert a citation's offsets in a unit to (start, end) in characters of the answer.
+def locate(
+    unit: str, text: str, offsets: Span, cited_text: str | None, field: str
+) -> tuple[int, int]:
+    """Convert a citation's offsets in a unit to (start, end) characters; check the cited text.
 
     Args:
         unit: what offsets count, of :func:`find_unit`.
         text: the answer, or the part of it in which they count.
-        at: offsets of this citation.
-        words: the words cited for; None where the vendor does not state them.
+        offsets: offsets of this citation.
+        cited_text: the words cited for; None where the vendor does not state them.
         field: path of the field, for the error.
 
     Raises:
         InputError: they lie outside the text, cut a character, or enclose other words.
     """
     index_of = _map_offsets(text, unit)
-    first, last = index_of.get(at[0] or 0), index_of.get(at[1])
+    first, last = index_of.get(offsets[0] or 0), index_of.get(offsets[1])
     if first is None or last is None or last < first:
         raise InputError(
-            f"spans {at[0] or 0} to {at[1]}, and the text has {[*index_of][-1]} {unit}",
+            f"spans {offsets[0] or 0} to {offsets[1]}, and the text has {[*index_of][-1]} {unit}",
             field=field,
             allowed=f"offsets in {_UNITS[unit][2]} within the text, the end behind the start; was "
             "the text changed?",
             code="out-of-range"
         )  # fmt: skip
-    if words is None or text[first:last] == words:
+    if cited_text is None or text[first:last] == cited_text:
         return first, last
-    if text[first : last + 1] == words:
+    if text[first : last + 1] == cited_text:
         return first, last + 1
     raise InputError(
-        f"{first} to {last} is {text[first:last][:40]!r}, and its text is {words[:40]!r}",
+        f"{first} to {last} is {text[first:last][:40]!r}, and its text is {cited_text[:40]!r}",
         field=field, allowed="offsets in the answer as it was returned; was it changed?",
         code="wrong-value"
     )  # fmt: skip

@@ -45,7 +45,7 @@ class Matching:
     """Matches cited sources with the passages of a context set."""
 
     def __init__(self, benchmark: Benchmark, way: str) -> None:
-        """Prepare to match cited sources with a benchmark's passages by id, title, index or URL.
+        """Prepare to match cited sources with a benchmark's passages by a ``way`` (id, URL, …).
 
         ``way`` is one of ``WAYS``, or ``url=FIELD``: FIELD is the field of the passages' metadata
         that holds their URL (``url`` by default).
@@ -115,7 +115,7 @@ class CitationPlacer:
     """Writes answers with marks in place of a tool's citations."""
 
     def __init__(self, name: str, benchmark: Benchmark, way: str, only_marks: bool = False) -> None:
-        """Prepare to convert a tool's responses to answers that cite a benchmark's passages.
+        """Prepare to convert a format's responses to answers with passages matched by a ``way``.
 
         Args:
             name: format of the responses, as in ``--format``.

@@ -141,19 +141,19 @@ class _AnswerReader:
         response.sources = [s.merged_with(more.get(normalise_url(s.url))) for s in response.sources]
         self._n_listed = len(response.sources)
 
-    def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
-        """Read citations that a tool lists outside the answer's text, and add them to the response.
+    def _read_citations(self, citations: Citations, parent: Node, parts: list[Part]) -> None:
+        """Read citations that a tool lists below ``parent``, and add them to the response.
 
         A citation without a span cites for its whole part; one that is only an offset in the text
         becomes a mark there (``is_mark``); all others cite for the stretch from first to last.
 
         Args:
             citations: paths of their fields: offsets, sources, quotation.
-            root: value from which the path to them starts.
+            parent: value from which the path to them starts.
             parts: parts of the text; of citations within a part, that part alone.
         """
         response = self._response
-        nodes = [n for n in root.each(citations.at) if _is_counted(citations, n)]
+        nodes = [n for n in parent.each(citations.at) if _is_counted(citations, n)]
         spans = [(n.number(citations.start), n.number(citations.end)) for n in nodes]
         units: dict[str, str] = {}
         for node, at in zip(nodes, spans, strict=True):

@@ -20,18 +20,18 @@ _SAVED_AS_TEXT = re.compile(
 )
 
 
-def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
-    """Read a cited source (id, title, URL, text) from a tool's JSON for a document.
+def read_source(node: Node, needs_content: bool = False) -> CitedSource:
+    """Read a cited source from a tool's JSON document, which may need a text or an id.
 
     Args:
         node: the document.
-        must_be_whole: refuse a document that has neither a text nor an id.
+        needs_content: refuse a document that has neither a text nor an id.
 
     Raises:
         InputError: it is no document, or was saved as the text of a Python object.
     """
     if isinstance(node.value, str):
-        return _source_from_text(node.value, node.json_path, must_be_whole)
+        return _source_from_text(node.value, node.json_path, needs_content)
     if not isinstance(node.value, dict):
         node.fail_type("a document: an object with its text, or the text")
     paths, (outer, inner) = declarations().document, _unwrap(node.value)
@@ -47,7 +47,7 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
     url = next((u for n in (document, metadata) if (u := _find_address(n))), "")
     title = next((str(t.value) for n in (document, metadata) if (t := n.first(paths.title))), "")
     ids = tuple(dict.fromkeys(_possible_ids(document, metadata, url, title)))
-    if must_be_whole and text is None and not ids:
+    if needs_content and text is None and not ids:
         raise InputError(
             "has no text", field=node.json_path, allowed="a document with its text as text, "
             "page_content, pageContent, content, contents or snippet", code="missing-field"
@@ -56,13 +56,13 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
     return CitedSource(ids, title, url, "" if text is None else text.value, index)
 
 
-def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node | None:
-    """Find a list of documents (items with texts not in the answer) inside a JSON value.
+def find_documents(node: Node, answer: str = "", search_items: bool = False) -> Node | None:
+    """Find a list of documents (texts not in the answer) in a JSON value, perhaps in list items.
 
     Args:
         node: the value.
         answer: the answer; lists of its parts are no documents.
-        in_lists: whether to look inside items of lists, too: outputs of tools, but also logs.
+        search_items: whether to look inside items of lists, too: outputs of tools, but also logs.
     """
     paths, items = declarations().document, node.items() if isinstance(node.value, list) else []
     documents = [item for item in items if not item.has(paths.message)]
@@ -75,20 +75,20 @@ def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node
     are_other = are_texts and all(text not in answer for text in longest)
     if items and len(texts) == len(items) and are_other:
         return node
-    deeper = [*node.each("%"), *(documents if in_lists else ())]
-    found = (find_documents(inner, answer, in_lists) for inner in deeper)
+    deeper = [*node.each("%"), *(documents if search_items else ())]
+    found = (find_documents(inner, answer, search_items) for inner in deeper)
     return next(filter(None, found), None)
 
 
-def _source_from_text(text: str, field: str, must_be_whole: bool) -> CitedSource:
-    """Make a cited source from a document that is a plain text or a URL.
+def _source_from_text(text: str, field: str, refuses_repr: bool) -> CitedSource:
+    """Make a cited source from a plain text or URL; refuse a Python object's text if asked.
 
     Args:
         text: the document.
         field: its path in the line, for errors.
-        must_be_whole: whether the text of a Python object is refused.
+        refuses_repr: whether the text of a Python object is refused.
     """
-    if must_be_whole and _SAVED_AS_TEXT.match(text):
+    if refuses_repr and _SAVED_AS_TEXT.match(text):
         raise InputError(
             "is a Python object saved with str()", field=field,
             allowed="the document as an object: save document.model_dump() or to_dict()",

@@ -49,18 +49,23 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
 class InMemoryBenchmark(Benchmark):
     """A benchmark, or some of its queries, whose tables and shown passages are in memory."""
 
-    def __init__(self, whole: Benchmark) -> None:
+    def __init__(self, benchmark: Benchmark) -> None:
         """Wrap a benchmark so that its tables and texts are read from disk only once.
 
         Args:
-            whole: the benchmark with all its queries.
+            benchmark: the benchmark with all its queries.
         """
-        super().__init__(whole.folder, whole.manifest)
-        self.also_known = whole.also_known
-        self._whole_table, self._whole_texts = cache(whole.table), whole.texts
+        super().__init__(benchmark.folder, benchmark.manifest)
+        self.also_known = benchmark.also_known
+        self._whole_table, self._whole_texts = cache(benchmark.table), benchmark.texts
         self._shown_texts = cache(
-            lambda: whole.texts(
-                {p.id for name in whole.contexts for i in whole.items(name) for p in i.passages}
+            lambda: benchmark.texts(
+                {
+                    p.id
+                    for name in benchmark.contexts
+                    for i in benchmark.items(name)
+                    for p in i.passages
+                }
             )
         )
 

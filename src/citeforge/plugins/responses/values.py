@@ -72,9 +72,9 @@ class Node:
         except InputError:
             return False  # something else than a list is there
 
-    def matches(self, signs: str) -> bool:
+    def matches(self, rule: str) -> bool:
         """Whether the JSON node has fields as a rule says: ``a | b & c`` is a, or both b and c."""
-        return any(all(map(self.has, some.split("&"))) for some in signs.split("|"))
+        return any(all(map(self.has, some.split("&"))) for some in rule.split("|"))
 
     def text(self, paths: str) -> str | None:
         """Get the text at the first of alternative paths with a value; None without one.

@@ -134,16 +134,16 @@ class _ExportState:
         row_noun: str,
         rows: Iterable[dict[str, Any]],
         schema: pa.Schema,
-        allowed: str,
+        advice: str,
         **more: Any,
     ) -> DroppedFields:
-        """Write training rows as Parquet and a summary; return what was left out.
+        """Write training rows as Parquet and a summary; return omissions; advise if none is left.
 
         Args:
             row_noun: noun for a row, for errors.
             rows: rows of questions or answers.
             schema: schema of the rows.
-            allowed: advice if no row is left, for errors.
+            advice: advice if no row is left, for errors.
             more: further inputs for the summary.
 
         Returns:
@@ -162,7 +162,7 @@ class _ExportState:
             raise InputError(
                 f"has no {row_noun} to learn from "
                 f"({join_counts(self.counts.items()) or 'no lines'})",
-                path=getattr(self.options, "submission", self.benchmark.folder), allowed=allowed,
+                path=getattr(self.options, "submission", self.benchmark.folder), allowed=advice,
                 code="too-few"
             )  # fmt: skip
         files = sorted(file for file in self.out.rglob("*") if file.is_file())
@@ -276,15 +276,15 @@ def _select_good_answers(
 def _find_flaw(
     answer: SubmissionLine,
     scores: AnswerValues,
-    kept: Sequence[TrainingAnswer],
+    chosen: Sequence[TrainingAnswer],
     options: AnswerOptions,
 ) -> str | None:
-    """Explain why an answer is not good enough for training; None if it is.
+    """Explain why an answer is too bad for training, or equals a chosen one; None if it is not.
 
     Args:
         answer: the answer.
         scores: its citations' precision and recall.
-        kept: answers to the same question that are used.
+        chosen: answers to the same question that are used.
         options: least F1.
     """
     if answer.is_truncated:
@@ -293,7 +293,7 @@ def _find_flaw(
         return "without a word"
     if f1(scores) < options.min_f1:
         return f"below F1 {options.min_f1:g}"
-    if any(one.output == answer.output for one in kept):
+    if any(one.output == answer.output for one in chosen):
         return "in the words of another run"
     return None
 

@@ -97,15 +97,15 @@ class PointLists:
         return find_labels(self.labels, names, topic) or self.points.get(topic)
 
 
-def find_labels(labels: Mapping[Key, V], names: Sequence[str], topic: str) -> V | None:
-    """Look up assessors' labels of a run's answer to a topic (query); None without any.
+def find_labels(labels: Mapping[Key, V], run_names: Sequence[str], topic: str) -> V | None:
+    """Look up assessors' labels of a run (by its possible names) on a topic; None without any.
 
     Args:
         labels: of (run, topic); those without a run hold for every run.
-        names: names that files may have for the run.
+        run_names: names that files may have for the run.
         topic: id of a query.
     """
-    return next((labels[n, topic] for n in (*names, "") if (n, topic) in labels), None)
+    return next((labels[n, topic] for n in (*run_names, "") if (n, topic) in labels), None)
 
 
 @dataclass
@@ -233,40 +233,47 @@ def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
             ) from error
 
 
-def _add_row(row: _Row, assessments: Assessments, fault: MakeError) -> None:
+def _add_row(row: _Row, assessments: Assessments, make_error: MakeError) -> None:
     """Add the labels or points (nuggets, criteria) of a row to the assessments.
 
     Args:
         row: a line of any layout.
         assessments: labels and points are added.
-        fault: makes an error that names file and line.
+        make_error: makes an error that names file and line.
     """
     topic = _get_first_text(row.qid, row.topic_id, row.narrative_id, row.query_id)
     key = _get_first_text(row.run_id, row.runtag, row.run_tag, row.run), topic
     lists, criteria = assessments.lists, row.criteria if row.rubrics is None else row.rubrics
     if not topic:
-        raise fault(
+        raise make_error(
             "is missing", field="qid", allowed="the id of a query of the benchmark",
             code="missing-field"
         )  # fmt: skip
     if row.sentences is not None:
         labels = tuple(
-            tuple(_parse_label(c.support, SUPPORT, "support", fault) for c in s.citations)
+            tuple(_parse_label(c.support, SUPPORT, "support", make_error) for c in s.citations)
             for s in row.sentences
         )
-        _set_once(assessments.support, key, labels, fault)
+        _set_once(assessments.support, key, labels, make_error)
     elif row.nuggets is not None:
-        values = (_parse_label(n.assignment, ASSIGNMENTS, "assignment", fault) for n in row.nuggets)
+        values = (
+            _parse_label(n.assignment, ASSIGNMENTS, "assignment", make_error) for n in row.nuggets
+        )
         pairs = zip(row.nuggets, values, strict=True)
         nuggets = (Point(n.text, value, group=n.importance) for n, value in pairs)
-        _add_points(lists["nuggets"], key, tuple(nuggets), fault)
+        _add_points(lists["nuggets"], key, tuple(nuggets), make_error)
     elif criteria is not None and any(c.short_answers is not None for c in criteria):
-        answers = (p for c in criteria for p in _read_short_answers(c, fault))
-        _add_points(lists["dragun"], key, tuple(answers), fault)
+        answers = (p for c in criteria for p in _read_short_answers(c, make_error))
+        _add_points(lists["dragun"], key, tuple(answers), make_error)
     elif criteria is not None:
-        _add_points(lists["rubric"], key, tuple(_read_criterion(c, fault) for c in criteria), fault)
+        _add_points(
+            lists["rubric"],
+            key,
+            tuple(_read_criterion(c, make_error) for c in criteria),
+            make_error,
+        )
     else:
-        raise fault(
+        raise make_error(
             "assesses nothing", allowed="sentences, nuggets, criteria or rubrics",
             code="missing-field"
         )  # fmt: skip
@@ -303,14 +310,14 @@ def _read_nugget_sheet(path: Path, lists: PointLists) -> None:
         _set_once(lists.points, topic, tuple(points), partial(InputError, path=path))
 
 
-def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
-    """Add DRAGUN's labels from CSV files to the points (short answers) of its rubrics.
+def _read_annotations(paths: Iterable[Path], rubrics: PointLists) -> None:
+    """Add DRAGUN's labels from CSV files to short answers (points) of its rubrics.
 
     Args:
         paths: files with a label per short answer.
-        questions: DRAGUN's points, by topic; labelled ones are added, by run and topic.
+        rubrics: DRAGUN's points, by topic; labelled ones are added, by run and topic.
     """
-    point_ids = {topic: {p.id for p in points} for topic, points in questions.points.items()}
+    point_ids = {topic: {p.id for p in points} for topic, points in rubrics.points.items()}
     labels: dict[Key, dict[str, float]] = defaultdict(dict)
     for path in paths:
         for line, row in read_csv(path, ("topic_id", "run_tag", "answer_id")):
@@ -339,31 +346,37 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
                     code="duplicate-id"
                 )  # fmt: skip
     for key, values in labels.items():
-        points = (replace(p, value=values.get(p.id)) for p in questions.points[key[1]])
-        questions.labels[key] = tuple(points)
+        points = (replace(p, value=values.get(p.id)) for p in rubrics.points[key[1]])
+        rubrics.labels[key] = tuple(points)
 
 
 def _parse_label(
-    label: str | int | None, values: Mapping[str, float | None], name: str, fault: MakeError
+    label: str | int | None,
+    numbers_by_label: Mapping[str, float | None],
+    field_name: str,
+    make_error: MakeError,
 ) -> float | None:
-    """Convert an assessor's label such as ``partial_support`` to its number; None if unjudged.
+    """Convert a field's label such as ``partial_support`` to its number; None if unjudged.
 
     Args:
         label: as the file has it.
-        values: number of each known label.
-        name: field of the label, for the error.
-        fault: makes an error that names file and line.
+        numbers_by_label: number of each known label.
+        field_name: field of the label, for the error.
+        make_error: makes an error that names file and line.
 
     Raises:
         InputError: the label is unknown.
     """
     word = "" if label is None else "_".join(str(label).lower().split())
     word = "failed" if word == "fail" else word
-    if word and word not in values:
-        raise fault(
-            f"unknown label {label!r}", field=name, allowed=", ".join(values), code="wrong-value"
+    if word and word not in numbers_by_label:
+        raise make_error(
+            f"unknown label {label!r}",
+            field=field_name,
+            allowed=", ".join(numbers_by_label),
+            code="wrong-value",
         )
-    return values[word] if word else None
+    return numbers_by_label[word] if word else None
 
 
 def _get_first_text(*names: str | int | None) -> str:
@@ -371,16 +384,16 @@ def _get_first_text(*names: str | int | None) -> str:
     return next((str(n) for n in names if n not in (None, "")), "")
 
 
-def _read_criterion(row: _Criterion, fault: MakeError) -> Point:
+def _read_criterion(row: _Criterion, make_error: MakeError) -> Point:
     """Convert a rubric's criterion to a point with weight and label.
 
     Args:
         row: the criterion, with weight and verdict.
-        fault: makes an error that names file and line.
+        make_error: makes an error that names file and line.
     """
     weight = row.points if row.weight is None else row.weight
     if weight is None:
-        raise fault(
+        raise make_error(
             "a criterion has no weight", field="weight", allowed="a number; negative for faults",
             code="missing-field"
         )  # fmt: skip
@@ -388,19 +401,19 @@ def _read_criterion(row: _Criterion, fault: MakeError) -> Point:
     if row.criteria_met is not None:
         verdict = "satisfied" if row.criteria_met else "not_satisfied"
     text = row.text or row.title or row.criterion
-    return Point(text, _parse_label(verdict, VERDICTS, "verdict", fault), weight)
+    return Point(text, _parse_label(verdict, VERDICTS, "verdict", make_error), weight)
 
 
-def _read_short_answers(row: _Criterion, fault: MakeError) -> Iterator[Point]:
+def _read_short_answers(row: _Criterion, make_error: MakeError) -> Iterator[Point]:
     """Yield the short answers to a DRAGUN question as points with weights, without labels.
 
     Args:
         row: the question, with its importance and short answers.
-        fault: makes an error that names file and line.
+        make_error: makes an error that names file and line.
     """
     importance = row.importance.rpartition(":")[2].strip().lower()
     if importance not in IMPORTANCE:
-        raise fault(
+        raise make_error(
             f"unknown importance {row.importance!r}", field="importance",
             allowed=", ".join(IMPORTANCE), code="wrong-value"
         )  # fmt: skip
@@ -409,27 +422,27 @@ def _read_short_answers(row: _Criterion, fault: MakeError) -> Iterator[Point]:
         yield Point(text, None, IMPORTANCE[importance], row.question_id, answer.answer_id)
 
 
-def _add_points(lists: PointLists, key: Key, points: Points, fault: MakeError) -> None:
+def _add_points(lists: PointLists, key: Key, points: Points, make_error: MakeError) -> None:
     """Add points to a topic and, if they are labelled, to a run's answer to it.
 
     Args:
         lists: points by topic, and labelled ones by run and topic.
         key: (run, topic).
         points: points of the row.
-        fault: makes an error that names file and line.
+        make_error: makes an error that names file and line.
     """
     bare = tuple(replace(p, value=None) for p in points)
     if points == bare:
-        _set_once(lists.points, key[1], bare, fault)
+        _set_once(lists.points, key[1], bare, make_error)
     else:
-        _set_once(lists.labels, key, points, fault)
+        _set_once(lists.labels, key, points, make_error)
         lists.points.setdefault(key[1], bare)
 
 
-def _set_once(table: dict[K, V], key: K, value: V, fault: MakeError) -> None:
-    """Set an entry of a table of assessments; raise an error if it has another value."""
+def _set_once(table: dict[K, V], key: K, value: V, make_error: MakeError) -> None:
+    """Set an entry of a table of assessments; raise ``make_error(…)`` if it has another value."""
     if table.setdefault(key, value) != value:
-        raise fault(
+        raise make_error(
             f"a second, different row for {key!r}", allowed="one row each", code="duplicate-id"
         )
 
@@ -461,8 +474,8 @@ def require_one_run(inputs: Inputs, labels: Sized) -> None:
         )
 
 
-def sign_labels(tools: ScoringTools, protocol: str) -> str | None:
-    """Write the part of a score's signature that names the assessment files, by hash; or None.
+def write_assessments_option(tools: ScoringTools, protocol: str) -> str | None:
+    """Write the score signature's option that names the assessment files by hash; or None.
 
     Raises:
         InputError: a file cannot be read.

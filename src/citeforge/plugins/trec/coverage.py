@@ -53,7 +53,7 @@ from citeforge.plugins.trec.assessments import (
     binarise_support,
     load_assessments,
     require_one_run,
-    sign_labels,
+    write_assessments_option,
 )
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.nuggets import VITAL
@@ -176,9 +176,9 @@ class _Family:
     lowest: float = 0.0
 
     def group(self, source: str, **facts: Any) -> Group:
-        """Make the group of measures of nuggets or rubrics, which share judged points."""
+        """Make the group of measures of nuggets or rubrics, with the paper that is their source."""
         return per_submission(
-            self.name, needs=(Need.JUDGE_IF_ANY,), source=source, options=sign_labels,
+            self.name, needs=(Need.JUDGE_IF_ANY,), source=source, options=write_assessments_option,
             requires=f"--assessments with {self.name}: labels, or a judge "
             f"(--judge-profile llm-{self.name.rstrip('s')})",
             unlabelled="it looks at what an answer should say, and --labels are of its statements",
@@ -206,69 +206,69 @@ class _Family:
         return valued
 
 
-def _list_answers(family: _Family, inputs: Answers) -> list[tuple[AnswerKey, Answer, Points]]:
-    """List (key, answer, points) of the answers to queries with nuggets or criteria.
+def _list_answers(family: _Family, answers: Answers) -> list[tuple[AnswerKey, Answer, Points]]:
+    """List (key, answer, points) of answers to queries with nuggets, criteria or questions.
 
     Raises:
         CannotError: no query has points, or there are neither labels nor a judge.
     """
-    lists = load_assessments(inputs).lists[family.name]
+    lists = load_assessments(answers).lists[family.name]
     rows = [
         (item.key, item, points)
-        for item in inputs
-        if (points := lists.find(inputs.names, inputs.query_ids[item.row])) is not None
+        for item in answers
+        if (points := lists.find(answers.names, answers.query_ids[item.row])) is not None
     ]
     if not rows:
         raise CannotError(
             f"needs --assessments FILE: {family.needed}, of the benchmark's queries",
             code="missing-option",
         )
-    require_one_run(inputs, lists.labels)
+    require_one_run(answers, lists.labels)
     every = [p for _, _, row in rows for p in row]
-    if every and inputs.tools.judge is None and all(p.value is None for p in every):
+    if every and answers.tools.judge is None and all(p.value is None for p in every):
         runs = ", ".join(sorted({run for run, _ in lists.labels if run})[:5])
         others = f" (they are of {runs})" if runs else ""
         raise CannotError(
-            f"no labels of {inputs.names[0]}{others}; without them, {no_judge()}",
+            f"no labels of {answers.names[0]}{others}; without them, {no_judge()}",
             code="missing-judge",
         )
     return rows
 
 
 def _value_points(
-    family: _Family, inputs: Answers, rows: Sequence[tuple[AnswerKey, Answer, Points]]
+    family: _Family, answers: Answers, points_by_answer: Sequence[tuple[AnswerKey, Answer, Points]]
 ) -> Iterator[tuple[AnswerKey, Answer, ValuedPoints]]:
-    """Yield (key, answer, points with values) per answer, by assessors' labels or the judge.
+    """Yield (key, answer, points with values) per answer, by labels or the judge.
 
     A value is how far the answer meets a point, from 0 to 1 (from −1 where it may contradict it).
 
     Args:
         family: nuggets, rubric criteria or DRAGUN's questions.
-        inputs: the answers, with the judge.
-        rows: (key, answer, points) of each answer to judge.
+        answers: the answers, with the judge.
+        points_by_answer: (key, answer, points) of each answer to judge.
     """
-    judge = inputs.tools.judge
-    texts = {key: _answer_text(inputs, item) for key, item, _ in rows}
+    judge = answers.tools.judge
+    texts = {key: _answer_text(answers, item) for key, item, _ in points_by_answer}
     decisions = {} if judge is None else judge.ask(
         Pair(texts[key], p.text)
-        for key, item, points in rows
+        for key, item, points in points_by_answer
         for p in points
         if p.value is None and not item.is_missing
     )  # fmt: skip
     anything = Value(family.lowest, 1.0)
 
-    def value(key: AnswerKey, item: Answer, point: Point) -> Value | None:
-        """Get how far an answer meets a point: a value or range, None if it does not count.
+    def value(key: AnswerKey, answer: Answer, point: Point) -> Value | None:
+        """Get how far an answer meets a point (nugget, criterion): value, range, or None.
 
         The point's label counts, or else the judge's decision. Without either, the point counts
         only in ``strict``, with the full range.
 
         Args:
             key: key of the answer.
-            item: the answer; a missing one may have met the point or not.
+            answer: the answer; a missing one may have met the point or not.
             point: the point, with a label if there is one.
         """
-        if item.is_missing:
+        if answer.is_missing:
             return anything
         support, decision = point.value, decisions.get(Pair(texts[key], point.text))
         if support is None and isinstance(decision, Verdict):
@@ -276,10 +276,10 @@ def _value_points(
             support = max(support, family.lowest)
         if support is not None:
             return Value.exact(support)
-        is_open = decision is not None or inputs.protocol == "strict"
+        is_open = decision is not None or answers.protocol == "strict"
         return anything if is_open else None
 
-    for key, item, points in rows:
+    for key, item, points in points_by_answer:
         yield key, item, [(p, value(key, item, p)) for p in points]
 
 

@@ -37,9 +37,9 @@ class TrackFormat(Format):
 
     def list_alike(self, start: bytes) -> tuple[str, ...]:
         """List the names of the TREC formats that a file's first bytes fit, most likely first."""
-        from citeforge.plugins.trec.rules import find_tracks
+        from citeforge.plugins.trec.rules import find_formats
 
-        return find_tracks(start)
+        return find_formats(start)
 
     def system_in(self, path: Path) -> str | None:
         """Read the run's id, the system's name, from a file's first line; None if it has none."""

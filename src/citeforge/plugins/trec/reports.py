@@ -200,7 +200,7 @@ def require_option(track: Track, option: str) -> None:
 def read_trec_run(
     track: Track, path: Path, benchmark: Benchmark, way: str, on_error: OnError
 ) -> Lines:
-    """Yield (line number, answer as a submission line) of a TREC run file.
+    """Yield (line number, answer) of a TREC run; ``way`` any allows runs that break rules.
 
     An answer's passages are its ``references``, then others cited by id; texts are the benchmark's.
     Citations of positions outside ``references`` count as wrong.

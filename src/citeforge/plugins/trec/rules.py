@@ -122,12 +122,12 @@ def _check_sentence(report: TrecReport, track: Track, number: int) -> BrokenRule
         yield from _check_docid(track, name, f"{field}.citations")
 
 
-def _check_docid(track: Track, name: str, field: str) -> BrokenRules:
+def _check_docid(track: Track, passage_id: str, field: str) -> BrokenRules:
     """Yield a broken rule if a passage id does not match the track's collection."""
-    if track.docid is not None and re.fullmatch(track.docid, name) is None:
+    if track.docid is not None and re.fullmatch(track.docid, passage_id) is None:
         yield (
             "docid_pattern",
-            f"{field}: {name!r} is no id of {track.title}'s collection ({track.docid})",
+            f"{field}: {passage_id!r} is no id of {track.title}'s collection ({track.docid})",
         )
 
 
@@ -216,7 +216,7 @@ def _check_reports(track: Track, path: Path, benchmark: Benchmark) -> Iterator[F
             lines.setdefault(run, report.line)
 
 
-def find_tracks(start: bytes) -> tuple[str, ...]:
+def find_formats(start: bytes) -> tuple[str, ...]:
     """List the names of the TREC formats that a file's first bytes fit, most likely first."""
     first, _, rest = start.partition(b"\n")
     start = rest if HEADER.match(first) else start

@@ -105,21 +105,25 @@ class TrecSource(JudgedSource):
     def __init__(
         self,
         info: SourceInfo,
-        judged: JudgedFiles | None,
+        judged_files: JudgedFiles | None,
         corpora: list[Path],
         options: ReadOptions,
     ) -> None:
-        """Read topics and judgements of a TREC source (``judged`` None: only its passages).
+        """Read a TREC source's topics and judgements; only its passages if there are no such files.
 
         Raises:
             InputError: a line of them is wrong.
         """
-        pairs = Judgements(str(corpora[0])) if judged is None else read_trec_qrels(judged.qrels)
-        files = {path.name: path for path in (*(judged or ()), *corpora)}
+        pairs = (
+            Judgements(str(corpora[0]))
+            if judged_files is None
+            else read_trec_qrels(judged_files.qrels)
+        )
+        files = {path.name: path for path in (*(judged_files or ()), *corpora)}
         super().__init__(info, options, pairs, files)
         self.corpora = corpora
-        if judged is not None:
-            self.query_rows = read_topics(judged.topics)
+        if judged_files is not None:
+            self.query_rows = read_topics(judged_files.topics)
 
     def rows(self) -> Iterator[LocatedPassage]:
         """Yield the passages of the source's corpus files, each with its file and line."""
@@ -229,15 +233,15 @@ class IrDatasetsSource(JudgedSource):
             yield LocatedPassage(name, number, str(doc.doc_id), str(title), text)
 
 
-def _get_text(row: Any, names: tuple[str, ...], where: str) -> str:
-    """Get an ir_datasets record's text from its first such field, else ``default_text()``.
+def _get_text(row: Any, field_names: tuple[str, ...], source_name: str) -> str:
+    """Get an ir_datasets record's text from the first field it has, else ``default_text()``.
 
     Args:
         row: record of ir_datasets, of any type.
-        names: fields that may have the text, the first of which is taken.
-        where: source of the record, for the error.
+        field_names: fields that may have the text, the first of which is taken.
+        source_name: source of the record, for the error.
     """
-    for name in names:
+    for name in field_names:
         value = getattr(row, name, None)
         if isinstance(value, str):
             return value
@@ -245,7 +249,7 @@ def _get_text(row: Any, names: tuple[str, ...], where: str) -> str:
     if callable(text):
         return str(text())
     raise InputError(
-        f"has no field for the text ({', '.join(type(row)._fields)})", path=where,
+        f"has no field for the text ({', '.join(type(row)._fields)})", path=source_name,
         code="missing-field"
     )  # fmt: skip
 

@@ -37,7 +37,7 @@ from citeforge.plugins.trec.assessments import (
     find_labels,
     load_assessments,
     require_one_run,
-    sign_labels,
+    write_assessments_option,
 )
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence
@@ -115,7 +115,7 @@ class SupportShares:
     "trec", needs=(Need.STATEMENTS, Need.SEGMENTER, Need.PASSAGES, Need.JUDGE_IF_ANY),
     requires="a judge, best with three levels (--judge-profile llm-three-level), or --assessments",
     source="reference: Thakur et al. 2025 (TREC RAG 2024, support), 3.2–3.4; strict: ours",
-    options=sign_labels,
+    options=write_assessments_option,
 )  # fmt: skip
 def support(answers: Answers) -> dict[AnswerKey, SupportShares]:
     """Compute every answer's citation precision and recall from all its citations."""
@@ -180,15 +180,15 @@ class _Sentences:
 
 
 def _citation_weights(
-    inputs: Answers, rows: Sequence[_Sentences]
+    inputs: Answers, cited_sentences: Sequence[_Sentences]
 ) -> dict[AnswerKey, Sequence[Weights]]:
-    """Get citations' support weights, by answer and sentence, from assessors or the judge.
+    """Get support weights of cited sentences, by answer and sentence, from assessors or judge.
 
     Returns:
         By answer, for each sentence the weight of each of its citations; None for one that is not
         judged.
     """
-    asked = {row.answer.key: row.pairs() for row in rows if row.labels is None}
+    asked = {row.answer.key: row.pairs() for row in cited_sentences if row.labels is None}
     every = (pair for sentences in asked.values() for pairs in sentences for pair in pairs if pair)
     decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(every)
     values = {pair: level_value(decision) for pair, decision in decisions.items()}
@@ -196,7 +196,7 @@ def _citation_weights(
         key: [[None if p is None else values[p] for p in pairs] for pairs in asked[key]]
         if labels is None
         else [[None if w is None else Value.exact(w) for w in weights] for weights in labels]
-        for key, labels in ((row.answer.key, row.labels) for row in rows)
+        for key, labels in ((row.answer.key, row.labels) for row in cited_sentences)
     }
 
 
