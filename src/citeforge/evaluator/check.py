@@ -326,7 +326,7 @@ _IN_BRACKETS = re.compile(r"\[([^\[\]\n]{2,120})\]")
 
 
 def report_markup(answer: SubmissionLine) -> Markup | None:
-    """Read the URL citations of an answer that contains web pages; None for other answers."""
+    """Read the URL citations of a report (an answer with its own web pages); None for others."""
     if answer.spans is not None or not any(p.url for p in answer.passages or ()):
         return None
     markup = read_markup(answer.output)
@@ -335,7 +335,7 @@ def report_markup(answer: SubmissionLine) -> Markup | None:
 
 
 def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]:
-    """Warn of URL citations whose number has no reference, or two, and of pages without text."""
+    """Warn of a report's cited numbers with no or two references, and of pages without text."""
     if markup.unlisted:
         numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
         text = f"cites {numbers}; the list of references has no URL for it"
@@ -384,7 +384,7 @@ class Marks:
         parsed = grammar.parse(output, n_shown)
         if unread := sorted([*parsed.unparsed, *find_unknown_residue(output, parsed)]):
             yield _unread_warning([output[start:end] for start, end in unread])
-        self._note_forms(output, parsed.markers)
+        self._note_unusual_marks(output, parsed.markers)
         first, last = grammar.base, grammar.base + n_shown - 1
         cited = {n for m in parsed.markers for n in m.numbers}
         beyond = sorted(n for n in cited if not first <= n <= last)
@@ -402,7 +402,7 @@ class Marks:
             yield from _name_citation_warnings(names, shown)
             yield from span_warnings(answer, [p.text for p in shown], grammar.base)
 
-    def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
+    def _note_unusual_marks(self, output: str, markers: Sequence[Marker]) -> None:
         """Count an answer that has an unusual citation mark, such as ``(doc 3)``, for the warnings.
 
         Args:

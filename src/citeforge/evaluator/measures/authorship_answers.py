@@ -138,7 +138,7 @@ def _compute_values(
     token_positions: Sequence[int | None],
     n_unparsed: int,
 ) -> Values:
-    """Compute an answer's scores from its cited passages, and those that its tokens cite.
+    """Compute an answer's scores from the passages it cites, in text and by citation tokens.
 
     Args:
         answer: line of the submission.
