@@ -179,7 +179,7 @@ class Catalogue(Generic[D, T]):
             if not theirs[1]:
                 self._warn_of_hidden(name)
             declared = self._require_record(*theirs)
-            return self._check_products(declared, theirs[1], argument)
+            return self._wrap_factory(declared, theirs[1], argument)
         if "" in self._ours and ours is None:
             return self._bind_argument(self._ours[""], spec)
         raise self._unknown_name_error(spec, option)
@@ -208,7 +208,7 @@ class Catalogue(Generic[D, T]):
         factory: Callable[..., T] = declared.factory  # type: ignore[attr-defined]
         return partial(factory, argument) if _argument_of(declared) else factory
 
-    def _check_products(self, declared: D, origin: str, argument: str) -> Callable[..., T]:
+    def _wrap_factory(self, declared: D, origin: str, argument: str) -> Callable[..., T]:
         """Wrap a plugin's factory in a function that checks the attributes of the made object.
 
         Args:

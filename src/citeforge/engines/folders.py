@@ -368,7 +368,7 @@ def amending(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def finish_amendments(folder: Path) -> None:
-    """Complete a change by :func:`amending` that was cut off after all new files were written.
+    """Complete a change of a folder's files that was cut off after all new files were written.
 
     Raises:
         InputError: the folder cannot be written.
@@ -387,7 +387,7 @@ def refuse_link(path: Path) -> None:
 
 
 def _move_amendments(folder: Path) -> None:
-    """Move the new files that :func:`amending` has completely written to their final names."""
+    """Move a folder's new files, if all are completely written, to their final names."""
     ready = folder / AMENDING / _READY
     refuse_link(ready)
     if ready.is_dir():

@@ -230,7 +230,7 @@ def _keys_of_address(url: str) -> Iterator[_Key]:
 
 
 def _as_password(text: str, has_user: bool = True) -> Iterator[_Key]:
-    """Yield a password as a key to mask, unless it is so short that other texts contain it."""
+    """Yield a password (or a lone user name) as a key to mask, unless it is too short."""
     if len(text) >= (_LEAST_PASSWORD_LENGTH if has_user else _LEAST_KEY_LENGTH):
         least = min(_LEAST_BEGINNING, max(_LEAST_PASSWORD_LENGTH, -(-len(text) // 2)))
         yield _Key(text, least, not _IS_NO_WORD.fullmatch(text))

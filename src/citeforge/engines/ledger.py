@@ -57,7 +57,7 @@ class Ledger:
             self.paid[model_label] = self.paid.get(model_label, Paid()) + paid
 
     def keep(self, noun: str, location: object, count: int = 1) -> None:
-        """Record how many results, such as replies, are kept in a file or folder for later runs."""
+        """Count results (``noun``: such as reply) that stay in a file or folder for later runs."""
         with self._lock:
             key = noun, str(location)
             self.kept[key] = self.kept.get(key, 0) + count

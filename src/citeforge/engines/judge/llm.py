@@ -130,7 +130,7 @@ class LlmJudge:
         whole = PairParts([self._parts(pair) for pair in pairs])
 
         def add_decision(part: Pair, decision: Decision) -> None:
-            """Record a decision on a part of pairs; pass those on whole pairs to ``keep``."""
+            """Record a decision on a part (sentence); pass decisions on whole pairs to ``keep``."""
             if complete := whole.add(part, decision):
                 keep(complete)
 

@@ -169,7 +169,7 @@ class Batches:
             yield request, Failure("exhausted", one_line(message))
 
     async def _find_batch_id(self, name: str, since: float) -> str:
-        """Find the batch made of a file, in the provider's list since a time; store, return its id.
+        """Find a file's batch in the provider's list since a time; store and return its id.
 
         Raises:
             InputError: it is not there, so that only the user can tell whether it was created.
@@ -215,7 +215,7 @@ class Batches:
 
     @contextmanager
     def _input_errors(self, start: str, advice_if_missing: str = _AGAIN) -> Iterator[None]:
-        """Raise a provider's error as an InputError: ``start``, text, and advice if it is missing.
+        """Raise a provider's error as an InputError: ``start``, its text, advice (another for 404).
 
         Raises:
             InputError: ``advice_if_missing`` says what would help where there is no such address.

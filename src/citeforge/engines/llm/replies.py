@@ -264,7 +264,7 @@ def read_response(status: int, body: bytes) -> Reply:
 
 
 def is_unpaid(error: Failure, has_retry_time: bool) -> bool:
-    """Whether an error means that no credit is left, so that waiting does not help.
+    """Whether an error means that no credit is left; a time to retry speaks against it.
 
     Args:
         error: reply of the server.

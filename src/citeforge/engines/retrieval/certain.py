@@ -135,7 +135,7 @@ class CorpusModel:
         return self._embedded[1]
 
     def exact_vectors(self, name: str, rows: Rows) -> npt.NDArray[np.float64]:
-        """Get float64 vectors of some passages, embedded in float64 if the embedder can do that.
+        """Get float64 vectors of some passages, embedded in float64 (as ``name``) if possible.
 
         Args:
             name: name to keep them under.
@@ -197,7 +197,7 @@ class CorpusModel:
     def _embed_texts(
         self, name: str, texts: pa.Array, embedder: Embedder, kind: Role
     ) -> list[VectorShard]:
-        """Embed texts, or read their vectors from the folder if they are there.
+        """Embed queries or passages into files called ``name``, or read these if they are there.
 
         Args:
             name: first part of the names of files with the vectors.

@@ -151,7 +151,7 @@ def _take_query(number: str) -> Fusion:
         )
 
     def select(rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
-        """Return the ranking of the chosen query; the user's query's if there is none."""
+        """Return the ranking of the chosen query, else the user's query's; ignore ``scorer``."""
         return list(rankings[int(number)] if int(number) < len(rankings) else rankings[0])
 
     return select

@@ -83,7 +83,7 @@ def language_rules(language: str, kind: str = "refusals") -> LanguageRules:
     blocks: dict[str, str] = {}
 
     def fill(expression: str) -> str:
-        """Replace each ``<NAME>`` in a regular expression by the named one of the rules file."""
+        """Replace each ``<NAME>`` in a regular expression by the expression of that name."""
         return _BLOCK.sub(lambda name: blocks[name[1]], expression)
 
     for name, block in file.blocks.items():
