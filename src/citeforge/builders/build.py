@@ -351,9 +351,9 @@ class Build:
             self._warn_of_other_contexts(load_manifest(source))
         return read_or_make_secret(self.workspace.root, source)
 
-    def _warn_of_other_contexts(self, earlier: Manifest) -> None:
+    def _warn_of_other_contexts(self, other_manifest: Manifest) -> None:
         """Warn if the package whose secret key is reused was built with other options."""
-        recipe = find_recipe(earlier)
+        recipe = find_recipe(other_manifest)
         if recipe is None:
             return
         options = [
@@ -362,7 +362,7 @@ class Build:
         ]
         if changed := list(list_differences("", *options)):
             warn(
-                f"--secret-from: {earlier.name} has the same secret and other options "
+                f"--secret-from: {other_manifest.name} has the same secret and other options "
                 f"({'; '.join(changed)}): if contexts of both become public, what they share of a "
                 "query tells what is relevant; build with the same options, or publish only one"
             )

@@ -205,10 +205,10 @@ def form_features(shown: Shown) -> dict[str, Floats]:
     return {name: x for name, x in features.items() if x.size and (x != x[0]).any()}
 
 
-def _describe_id(name: str) -> list[float]:
+def _describe_id(passage_id: str) -> list[float]:
     """Describe an id by numbers: length, share of digits, and place in alphabetical order."""
-    order = sum(ord(c) % 128 / 128 ** (n + 1) for n, c in enumerate(name[:8]))
-    return [len(name), sum(map(str.isdigit, name)) / max(1, len(name)), order]
+    order = sum(ord(c) % 128 / 128 ** (n + 1) for n, c in enumerate(passage_id[:8]))
+    return [len(passage_id), sum(map(str.isdigit, passage_id)) / max(1, len(passage_id)), order]
 
 
 def _count_same_titles(shown: Shown) -> Floats:
@@ -222,7 +222,7 @@ def _count_same_titles(shown: Shown) -> Floats:
 
 
 def text_likeness(shown: Shown) -> Floats:
-    """Compute (weight, share) of the question's words that each shown passage contains.
+    """Compute (IDF sum, share of it) of the question's words that each shown passage contains.
 
     Cosines and BM25 would carry the form: they are lower for long texts, and cosines of vectors for
     those of other languages.

@@ -345,7 +345,7 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
 def render_again(
     folder: Path, manifest: Manifest, stats: dict[str, object], new_texts: Mapping[str, str]
 ) -> tuple[Manifest, dict[str, str]]:
-    """Render statistics, card and manifest anew: (manifest, file name to text); write nothing.
+    """Render card and manifest for new statistics and texts: (manifest, file name to text).
 
     Args:
         folder: package.

@@ -39,7 +39,7 @@ class Named(Protocol):
 
     @property
     def form(self) -> str:
-        """What users type to choose it: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
+        """What users type for this entry: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
 
     @property
     def help(self) -> str:
@@ -64,7 +64,7 @@ class Row:
 
     @property
     def form(self) -> str:
-        """What users type to choose it: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
+        """What users type for this entry: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
         if self.argument.startswith("["):
             return f"{self.name}[:{self.argument[1:]}"
         return ":".join(filter(None, (self.name, self.argument)))

@@ -168,7 +168,7 @@ def retrieve_all(
     folder: Path,
     counts: Counter[str],
 ) -> tuple[dict[str, Rankings], dict[str, dict[str, Any]]]:
-    """Rank passages with each retriever; return (name to rankings, role to model identity).
+    """Rank passages with each retriever: (name to rankings, role to model); count misses.
 
     Args:
         retrieval_options: which, and how deep.

@@ -210,7 +210,7 @@ class Checker:
 
 
 def compare_texts(human: str, twin: str) -> TwinFigures:
-    """Compute length ratio, edit similarity (1: copy), trigram overlap of passage and rewrite."""
+    """Compute length ratio, edit similarity (1: copy), trigram overlap of passage and twin."""
     similarity = Levenshtein.normalized_similarity(
         *(" ".join(bare_words(t)) for t in (human, twin))
     )

@@ -25,7 +25,7 @@ _NO_COMPARATIVES = frozenset({"other", "another"})
 
 
 def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
-    """Yield (check, reason) if a rewrite changes negations, or replaces words by opposites.
+    """Yield (check, reason) if a twin (rewrite) changes negations or puts opposites for words.
 
     Args:
         human: English passage.
@@ -150,7 +150,7 @@ def _is_comparative(word: str) -> bool:
 
 
 def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
-    """List, per word that ``after`` replaces by an opposite, candidate (its index, opposite's).
+    """List, per word that ``after`` replaces by an opposite, candidates (its index, opposite's).
 
     Also lists a comparison whose two sides were exchanged: "A is older than B", "B is older
     than A".
@@ -265,7 +265,7 @@ _MEASURED = re.compile(
 
 
 def find_unit_faults(human: str, twin: str) -> Iterator[str]:
-    """Yield the first unit that a rewrite changes: ``"'310 metres' became '310 feet'"``.
+    """Yield the first unit that a twin (rewrite) changes: ``"'310 metres' became '310 feet'"``.
 
     Args:
         human: English passage.

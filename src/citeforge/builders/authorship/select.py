@@ -28,7 +28,7 @@ Ranked = dict[str, list[str]]
 
 
 def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
-    """Find the candidate passages of each query: from mapping, context set or retriever.
+    """Find each query's candidate passages as the recipe says: mapping, context set, retriever.
 
     Raises:
         UsageError: the mapping has no negatives.

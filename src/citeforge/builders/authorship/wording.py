@@ -194,7 +194,7 @@ class Wording:
         return (stem(self.tokens[i]) for i in indexes if self.is_content(i))
 
     def index_by_side(self) -> dict[Side, list[int]]:
-        """Map each (group of opposites, side) to its words' indexes; "less hard" is with "easy"."""
+        """Map each (group of opposites, side) to word indexes; "less hard" counts as "easy"."""
         found: dict[Side, list[int]] = {}
         for index, word in enumerate(self.tokens):
             previous = self.tokens[index - 1] if index else ""

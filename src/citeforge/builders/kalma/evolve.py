@@ -69,7 +69,10 @@ class Specificity:
 def rank_triples(
     triples: Sequence[Triple], perplexities: Sequence[float], specificity: Specificity, alpha: float
 ) -> list[ScoredTriple]:
-    """Rank triples by specificity and coherence, best first; ties by id, relation, value."""
+    """Rank triples by alpha · specificity + (1 − alpha) · coherence, best first.
+
+    Ties are ordered by id, relation and value.
+    """
     inverse = [1.0 / p if p > 0 else 0.0 for p in perplexities]
     top = max(inverse, default=0.0)
     powers = [math.exp(i - top) for i in inverse]

@@ -152,12 +152,12 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further_stats: Mapping[str, 
     return stats
 
 
-def question_variety(questions: Sequence[KalmaQuestion], writer: str = "") -> Stats:
-    """Measure how varied the specific and general questions are, with X for entity names.
+def question_variety(questions: Sequence[KalmaQuestion], key_suffix: str = "") -> Stats:
+    """Measure how varied questions of each form are, with X for entity names.
 
     Args:
         questions: with the texts of both forms.
-        writer: what to add to the form in the statistics' keys, where it is not the build's writer.
+        key_suffix: text after the form in the statistics' keys, for another writer's questions.
     """
     stats: Stats = {}
     for form in ("specific", "general"):
@@ -167,7 +167,7 @@ def question_variety(questions: Sequence[KalmaQuestion], writer: str = "") -> St
             if (text := getattr(q, form))
         ]
         if texts:
-            stats |= variety_stats(f"{form} questions{writer}", texts)
+            stats |= variety_stats(f"{form} questions{key_suffix}", texts)
     return stats
 
 

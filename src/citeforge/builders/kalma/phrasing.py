@@ -116,17 +116,17 @@ class Speaker:
             self._last = ()  # a pronoun might mean either
         return text
 
-    def link(self, ask: str) -> str:
-        """Write the clause that asks how the pair's two entities are related: ``who was B to A``.
+    def link(self, template: str) -> str:
+        """Write the clause that asks how two entities are related: ``who was B to A``.
 
         Later clauses may call both by a pronoun.
         """
         pair = self._pair
-        first = pair.other if ask.index("{other}") < ask.index("{owner}") else pair.owner
+        first = pair.other if template.index("{other}") < template.index("{owner}") else pair.owner
         is_present = self._is_living(first.qid)
         are_present = all(map(self._is_living, self._graphs))
         self._last = (pair.owner.qid, pair.other.qid)
-        return ask.format(
+        return template.format(
             opener=self._phrasing[pair.other.qid].opener,
             other=self._names[pair.other.qid], owner=self._names[pair.owner.qid],
             was="is" if is_present else "was", did="does" if is_present else "did",
@@ -259,10 +259,10 @@ def _clauses(
         elif relation not in domain.single_valued:
             excepted.add((phrase.ask, second))
 
-    def wordings(name: str, *values: Sequence[Triple]) -> Sequence[str]:
+    def wordings(group_key: str, *values: Sequence[Triple]) -> Sequence[str]:
         """List the clause templates for a group of facts of one entity, or of both."""
         relations = dict.fromkeys(t.relation for some in values for t in some)
-        asks = domain.phrasing.theme_asks(name, relations) if is_general else []
+        asks = domain.phrasing.theme_asks(group_key, relations) if is_general else []
         return asks or phrases[next(iter(relations))].wordings(max(map(len, values)) > 1)
 
     clauses = []

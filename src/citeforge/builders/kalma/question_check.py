@@ -452,7 +452,7 @@ def make_question_check(
 def share_stats(
     check: QuestionCheck, questions_by_form: Mapping[str, Sequence[QuestionToCheck]]
 ) -> dict[str, str]:
-    """Compute, per question form, the shares of gold facts asked for and of questions for more."""
+    """Compute, per question form, shares of gold facts asked for and of questions asking more."""
     stats = {}
     for form, questions in questions_by_form.items():
         read = [

@@ -208,7 +208,7 @@ def disambiguate(
 def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
-    """Find (whether any two candidates are linked, (first, second, triple) of fitting ones)."""
+    """Get (whether candidates are linked at all, [(first, second, triple)] as the text states)."""
     domain = merge_classes(kg.domain)
     label = domain.find_relation(relation)
     stated = relation_key(label)

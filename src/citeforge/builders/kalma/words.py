@@ -52,10 +52,12 @@ def fold(word: str) -> str:
     return _synonym_stems().get(stem, stem)
 
 
-def meaning_words(text: str, stop: frozenset[str] = STOP) -> dict[str, str]:
+def meaning_words(text: str, stop_words: frozenset[str] = STOP) -> dict[str, str]:
     """Map the stem of each content word in a text to the word; synonyms share a stem."""
-    stems = {_stem(w): w for w in _WORD.findall(text.lower()) if w not in stop}
-    return {_synonym_stems().get(stem, stem): w for stem, w in stems.items() if stem not in stop}
+    stems = {_stem(w): w for w in _WORD.findall(text.lower()) if w not in stop_words}
+    return {
+        _synonym_stems().get(stem, stem): w for stem, w in stems.items() if stem not in stop_words
+    }
 
 
 class RelationWords:
