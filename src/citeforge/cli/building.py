@@ -124,7 +124,7 @@ def rebuild(
 
 
 def _print_rebuilt(result: Rebuilt, folder: Path, out: Path) -> None:
-    """Print hashes of a package (``folder``) and its rebuild (``out``); the first difference.
+    """Print hashes of a package (``folder``) and its rebuild (``out``), and one difference.
 
     Args:
         result: both manifests.
@@ -401,7 +401,7 @@ def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
 
 
 def _print_built(name: str | None, run: RunOptions, manifest: Manifest) -> None:
-    """Print a built package's summary and warnings (changed ``name``); raise on failures.
+    """Print a built package's summary, warn of a changed ``name``, raise an error on failures.
 
     Args:
         name: name that the user gave to the benchmark; None for none.

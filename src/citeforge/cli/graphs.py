@@ -96,18 +96,18 @@ def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> No
         click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
 
 
-def _explain_choice(own: str, why: str, labels: Mapping[str, str]) -> None:
-    """Print why a class was profiled, and how to choose another one where there is one.
+def _explain_choice(class_id: str, reason: str, labels: Mapping[str, str]) -> None:
+    """Print why a class was profiled, and how to choose another class if there is one.
 
     Args:
-        own: id or IRI of the profiled class.
-        why: the reason.
+        class_id: id or IRI of the profiled class.
+        reason: such as "the largest class".
         labels: labels of all classes by id or IRI, the largest class first.
     """
-    if other := next((name for name in labels if name != own), None):
+    if other := next((name for name in labels if name != class_id), None):
         echo_wrapped(
-            f"this is {labels[own]} ({own}), {why}; for another class, such as {labels[other]} "
-            f"({other}): --class {quote(labels[other])}"
+            f"this is {labels[class_id]} ({class_id}), {reason}; for another class, such as "
+            f"{labels[other]} ({other}): --class {quote(labels[other])}"
         )
 
 

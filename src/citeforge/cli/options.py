@@ -129,7 +129,7 @@ class OneOf(click.Choice[str]):
 def field_options(
     record: type[BaseModel], only: Collection[str] | None = None, required: Collection[str] = ()
 ) -> list[click.Option]:
-    """Make click options of a record's fields, all or ``only`` some; set ``required`` ones.
+    """Make click options of a record's fields, all or ``only`` some; some may be ``required``.
 
     Args:
         record: pydantic model.
@@ -144,7 +144,7 @@ def field_options(
 
 
 def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
-    """List flags of a record's fields, all or ``only`` some; add runners' to ``RunOptions``.
+    """List the flags of a record's fields, all or ``only`` some, and runner flags if it has any.
 
     Args:
         record: pydantic model.

@@ -107,7 +107,7 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
 
 
 def _print_overview(overview: Overview, package: Package, full: bool) -> None:
-    """Print a package's summary, query fields, rejected LLM rewrites; its questions on graphs.
+    """Print a package's summary, query fields, rejected LLM rewrites and questions on graphs.
 
     Args:
         overview: what to print.

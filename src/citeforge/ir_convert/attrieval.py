@@ -23,7 +23,7 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 def read_saved(
     path: Path, row_type: type[Row], counts: dict[str, int] | None = None
 ) -> Iterator[tuple[int, Row]]:
-    """Yield (row number, row) of a folder by ``Dataset.save_to_disk``; count extra columns.
+    """Yield (row number, row) of a saved ``datasets.Dataset``; count extra columns.
 
     Args:
         path: folder.

@@ -73,7 +73,7 @@ def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSo
 
 
 def _find_data_set(folder: Path, path: str, name: str) -> Path:
-    """Find a data set's folder: the given one, or one below it by ``name``.
+    """Find a data set's folder: the given one, or one below; ``path`` is for messages.
 
     Args:
         folder: folder, or that of an unpacked zip.

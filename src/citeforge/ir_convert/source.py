@@ -86,7 +86,7 @@ def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> Non
 
 
 def duplicate_id(name: str, first: Location, second: Location, field: str = "_id") -> InputError:
-    """Make the error for an id that occurs at two locations with different content.
+    """Make the error for an id (``name``) at two locations with different content.
 
     Args:
         name: the id.

@@ -57,7 +57,7 @@ def noun_form(label: str, label_form: str) -> str | None:
 
 
 def with_article(name: str, may_be_title: bool = False) -> str:
-    """Add "the" to a name that needs it (``the Greek War``); rarely to what may be a title.
+    """Add "the" to a name that needs it (``the Greek War``); more rarely if it may be a title.
 
     Args:
         name: the name.

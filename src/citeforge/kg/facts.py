@@ -174,7 +174,7 @@ class FactReader:
 
 @cache
 def _placeholders(are_titles: bool) -> re.Pattern[str]:
-    """Compile the pattern of placeholder labels (no names); titles of works match fewer ones.
+    """Compile the pattern of labels that are mere placeholders; narrower if labels are titles.
 
     Args:
         are_titles: whether names in the graph are titles of works.

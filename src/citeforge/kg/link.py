@@ -108,10 +108,10 @@ class Linker:
         return tuple(sorted(candidates, key=lambda c: -c.matches))
 
 
-def _count_matches(text: AnswerText, graph: Graph) -> int:
+def _count_matches(question: AnswerText, graph: Graph) -> int:
     """Count the distinct values of an entity's sub-graph that a question mentions."""
     values = {t.value for t in graph.triples if not is_answer(t.value, [graph.name])}
-    return sum(map(text.contains, values))
+    return sum(map(question.contains, values))
 
 
 @dataclass(frozen=True)

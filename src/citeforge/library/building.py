@@ -25,7 +25,7 @@ def build(
     resume: bool = False,
     run: RunOptions | None = None,
 ) -> Benchmark:
-    """Build a benchmark, as ``citeforge build`` does.
+    """Build a benchmark by a recipe with run options, as ``citeforge build`` does.
 
     Args:
         recipe: everything that its tables depend on: a record such as ``RageRecipe``, or a

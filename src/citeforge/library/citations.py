@@ -13,7 +13,9 @@ _PASSAGES_UNSAID = 1 << 30
 
 
 def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Parsed:
-    """Read an answer's citation marks like protocol ``strict``; ``base`` is the first number.
+    """Read an answer's citation marks like protocol ``strict``; passages count from ``base``.
+
+    docs/definitions.md#citations has the rules.
 
     Args:
         output: what a system wrote.
@@ -31,7 +33,7 @@ def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Pa
 def split_statements(
     output: str, n_docs: int | None = None, base: int = 1, segmenter: str = "nupunkt"
 ) -> Statements:
-    """Split an answer into statements with their citations; ``base`` is the first number.
+    """Split an answer into statements with their citations; passages count from ``base``.
 
     docs/definitions.md#statements has the rules.
 

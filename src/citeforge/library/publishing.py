@@ -197,7 +197,7 @@ def publish(
 
 
 def _note_half(folder: Path, public_hash: str) -> list[str]:
-    """Record the hash of a package's public half in it; return notes if that is impossible."""
+    """Record the hash of a package's public half in the package; return notes if impossible."""
     try:
         record_public_half(folder, public_hash)
     except InputError as error:
@@ -207,7 +207,7 @@ def _note_half(folder: Path, public_hash: str) -> list[str]:
 
 @contextmanager
 def _split_halves(folder: Path, metadata: Sequence[str]) -> Iterator[tuple[Path, Path]]:
-    """Split a package into (public, gold) folders for the block; ``metadata`` stays public."""
+    """Split a package into (public, gold) folders for the block; keep ``metadata`` public."""
     with tempfile.TemporaryDirectory() as work:
         public, gold = Path(work) / "public", Path(work) / "gold"
         split_package(folder, public, gold, metadata)

@@ -165,7 +165,7 @@ def bench(
     judge: str | Judge | JudgeSession | None = None, options: Mapping[str, Options] | None = None,
     endpoint: RunOptions | None = None, tell: Callable[[str, Outcome], None] = lambda *_: None,
 ) -> Bench:  # fmt: skip
-    """Run, score, compare and report on systems like ``citeforge bench``; ``tell`` gets results.
+    """Run, score, compare and report on systems like ``citeforge bench``; call ``tell`` per run.
 
     A folder gets ``SYSTEM.jsonl`` and ``SYSTEM.scores.json`` of each (of several context sets
     ``SYSTEM.CONTEXT.scores.json``), ``report.html`` and, for a served model, ``replay.db``. Run

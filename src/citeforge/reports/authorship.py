@@ -66,7 +66,7 @@ def _label_groups(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
 
 
 def _estimate(score: MeasureScore | None, has_plus: bool = False) -> str:
-    """Format a score with its interval, and † if its adjusted p is below .05."""
+    """Format a score with its interval (``has_plus``: with signs), and † if adjusted p < .05."""
     if score is None or score.value is None:
         return DASH
     sign = "+" if has_plus else ""
@@ -194,7 +194,7 @@ def _table_rows(
     format_columns: _Texts,
     has_row: Callable[[Cell], bool] = lambda condition: True,
 ) -> list[tuple[str, ...]]:
-    """Make a row per system and condition for which ``has_row`` and that has a measure's score.
+    """Make a row per system and condition that has a measure's score and passes ``has_row``.
 
     Args:
         files: score files.
@@ -227,7 +227,7 @@ def _rows(
     format_columns: _Texts,
     n_required: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """Make a row per score file and condition of ``row_keys`` with one of its first n scores.
+    """Make a row per score file and row key that has one of its first ``n_required`` scores.
 
     Args:
         files: score files.
@@ -251,7 +251,7 @@ def _number(score: MeasureScore | None, digits: int) -> str:
 
 
 def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
-    """Make a table of precision, recall and exact match, for mixed origins or those that differ.
+    """Make a table of precision, recall and exact match over conditions, ``mixed`` or others.
 
     These are the authorship paper's tables 1 and 11 or, for mixed origins, 4, 14 and 15.
     """

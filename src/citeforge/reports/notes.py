@@ -94,7 +94,7 @@ def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """Write ``measures: reason`` for scores not computed, and the systems unless it is all."""
+    """Write ``measures: reason`` for scores not computed; add the systems unless all lack them."""
     systems: dict[tuple[str, str], dict[str, None]] = {}
     for file in files:
         for entry in file.not_computed:
@@ -349,7 +349,7 @@ def _are_of_judges(entries: Sequence[MeasureScore]) -> bool:
 
 
 def line_notes(files: Sequence[ScoreFile], lines_to_beat: Lines) -> list[str]:
-    """Write notes on systems at or below the line to beat (of copying systems), or none.
+    """Write notes on systems at or below the line to beat (of copying systems); may be empty.
 
     Args:
         files: score files.

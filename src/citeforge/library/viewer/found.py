@@ -116,7 +116,7 @@ class Folders:
         found.sort(key=lambda one: (-one.changed, one.name))
         return Listing(tuple(found), tuple(sorted(works, key=lambda w: (w[0], w[1].out))))
 
-    def _describe_file(self, path: Path, root: int) -> Found | None:
+    def _describe_file(self, path: Path, root_number: int) -> Found | None:
         """Describe a file for the viewer's list; None for one that the list does not show."""
         ending = ".jsonl" if path.name.endswith(".jsonl.gz") else path.suffix.lower()
         if ending not in (*REPORTS, ".json", ".jsonl"):
@@ -129,8 +129,8 @@ class Folders:
             return None
         is_package = path.name == MANIFEST
         shown = path.parent if is_package else path
-        name = self._label(shown, root)
-        one = Found("packages", shown, root, name, status.st_mtime_ns, status.st_size)
+        name = self._label(shown, root_number)
+        one = Found("packages", shown, root_number, name, status.st_mtime_ns, status.st_size)
         if is_package:
             return one
         state, sort = self._sorts.get(one.key, (None, None))
@@ -139,9 +139,9 @@ class Folders:
             self._sorts[one.key] = one.state, sort
         return None if sort is None else replace(one, sort=sort)
 
-    def _label(self, path: Path, root: int) -> str:
+    def _label(self, path: Path, root_number: int) -> str:
         """Write a path below one of the folders, with the folder's name if there are several."""
-        folder = self.roots[root]
+        folder = self.roots[root_number]
         below = _relative_name(path, folder)
         if len(self.roots) == 1 or path == folder:
             return below

@@ -122,32 +122,32 @@ class _Server(ThreadingMixIn, TCPServer):
         except CiteforgeError as error:
             return Reply(422, error_page("No page", str(error), home_url=self.home))
 
-    def _page(self, names: Sequence[str], query: dict[str, list[str]]) -> Reply:
+    def _page(self, path_parts: Sequence[str], parameters: dict[str, list[str]]) -> Reply:
         """Make the reply for a URL's path after the token, and its query parameters.
 
         Args:
-            names: parts of its path.
-            query: its parameters.
+            path_parts: parts of its path.
+            parameters: its parameters.
         """
-        match names:
+        match path_parts:
             case []:
                 return Reply(303, location=self.home)
             case [""]:
-                return self._list(query)
+                return self._list(parameters)
             case ["report" | "compare" as page]:
-                keys = "+".join(query.get("f", []))
+                keys = "+".join(parameters.get("f", []))
                 return Reply(303, location=f"{self.home}{page}/{quote(keys, safe='+')}/")
             case ["report", keys, ""]:
                 return Reply(200, self.pages.render_report(_split(keys)))
             case ["compare", keys, ""]:
-                across = [name for text in query.get("across", []) for name in text.split(",")]
+                across = [name for text in parameters.get("across", []) for name in text.split(",")]
                 return Reply(200, self.pages.render_comparison(_split(keys), across))
             case ["answers", key, ""]:
                 return Reply(200, self.pages.render_answers([key]))
             case ["card", key, ""]:
                 return Reply(200, self.pages.render_card([key]))
             case ["queries", key, ""]:
-                return self._queries(key, query)
+                return self._queries(key, parameters)
             case ["queries", key, name] if name.removesuffix(".html").isdecimal():
                 row = int(name.removesuffix(".html")[:9])
                 return Reply(200, self.pages.render_query([key], row))
@@ -156,17 +156,17 @@ class _Server(ThreadingMixIn, TCPServer):
                 return _missing() if chunk is None else Reply(200, chunk, TYPES[".js"])
         return _missing()
 
-    def _list(self, query: dict[str, list[str]]) -> Reply:
+    def _list(self, parameters: dict[str, list[str]]) -> Reply:
         """Make the reply with the viewer's list, or its changed part; empty if unchanged."""
-        given = {name: values[0] for name, values in query.items()}
+        given = {name: values[0] for name, values in parameters.items()}
         text = self.pages.render_list(
             given.get("find", ""), _count(given), "part" in given, given.get("since", "")
         )
         return Reply(200, text.encode()) if text else Reply(204)
 
-    def _queries(self, key: str, query: dict[str, list[str]]) -> Reply:
+    def _queries(self, key: str, parameters: dict[str, list[str]]) -> Reply:
         """Make the reply with the list of a package's queries."""
-        given = {name: values[0] for name, values in query.items()}
+        given = {name: values[0] for name, values in parameters.items()}
         find, part = given.get("find", ""), given.get("slice", "")
         return Reply(200, self.pages.render_queries([key], find, part, _count(given)))
 

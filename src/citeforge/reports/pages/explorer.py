@@ -189,7 +189,7 @@ def _add_passages(
     chunks_by_name: dict[str, Any],
     names_by_content: dict[str, str],
 ) -> str:
-    """Add to ``chunks_by_name`` the passages shown for some queries, if new; return its name.
+    """Add to ``chunks_by_name`` a chunk of passages for queries, if new; return its name.
 
     Args:
         answers_by_query: a system's answers by query.

@@ -247,7 +247,7 @@ def _draw_scatter(rows: Rows, all_systems: Sequence[str], x: _Axis, y: _Axis) ->
 
 
 def _label_all(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | None:
-    """Compute a pixel box for each dot's label on two axes; None if there are too many, no room."""
+    """Compute a pixel box for each dot's label by both axes; None if too many, or no room."""
     if len(rows) > _MOST_LABELS:
         return None
     dots = [
