@@ -93,3 +93,9 @@ def test_sentences_match_those_that_share_most_rare_words() -> None:
 def test_lists_have_spaces_and_endings() -> None:
     pattern = compile_words("at_least suggest* may")
     assert pattern.findall("May suggests at  least mayor") == ["May", "suggests", "at  least"]
+
+
+def test_a_passage_that_speaks_to_its_reader_may_say_you_should() -> None:
+    human = "Remember: do not remove a nest yourself, and call a company."
+    assert find_instruction(human, "A nest is nothing you should remove on your own.") is None
+    assert find_instruction("Nobody removes a nest.", "You should remove no nest.") == "You should"

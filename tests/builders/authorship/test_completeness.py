@@ -60,3 +60,38 @@ def test_other_words_for_the_same_are_no_addition() -> None:
     # Unmatched: "huge", "boat", "sank" and "vast", "ship", "foundered": three each, none in excess.
     alignment = Alignment("The huge boat sank near Malta.", "Near Malta the vast ship foundered.")
     assert (find_lost(alignment, "en"), find_added(alignment, "en")) == ([], [])
+
+
+LAKE = (
+    "The town is located beside a large lake. It began as a camp of many miners. A road "
+    "was built from the shore to the old mine in the hills. People came from everywhere to work."
+)
+LAKE_TWIN = (
+    "The town is situated beside a big lake. It started as a camp of numerous miners. "
+    "A road was constructed from the shore to the old mine in the hills. People came from "
+    "everywhere to work."
+)
+
+
+def test_an_added_clause_is_found_where_other_words_are_exchanged() -> None:
+    alignment = Alignment(LAKE, LAKE_TWIN)
+    assert (find_lost(alignment, "en"), find_added(alignment, "en")) == ([], [])
+    # Two new words at the end of a sentence in which "constructed" is new, too, for "built".
+    wrong = LAKE_TWIN.replace("the hills.", "the hills, which pleased the public.")
+    assert find_added(Alignment(LAKE, wrong), "en") == ["which pleased the public"]
+    # "Stony coast" may be other words for "old".
+    other = LAKE_TWIN.replace("the old mine", "the stony coast mine")
+    assert find_added(Alignment(LAKE, other), "en") == []
+
+
+def test_a_dropped_clause_is_found_though_its_words_are_elsewhere() -> None:
+    human = f"{LAKE} They learn the names of roads, and hills near the lake, and paint at home."
+    twin = f"{LAKE_TWIN} They learn the names of roads, and paint at home."
+    # The rewrite has "hills" and "lake" once less than the passage.
+    assert find_lost(Alignment(human, twin), "en") == ["hills near the lake and"]
+
+
+def test_a_phrase_for_a_quantifier_is_no_addition() -> None:
+    human = "In the old harbour many boats wait for the tide and the wind."
+    twin = "In the old harbour a great number of boats wait for the tide and the wind."
+    assert find_added(Alignment(human, twin), "en") == []

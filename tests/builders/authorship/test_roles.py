@@ -5,7 +5,13 @@ from importlib.util import find_spec
 import pytest
 
 from citeforge.builders.authorship.alignment import Alignment
-from citeforge.builders.authorship.exchanges import find_exchanged_names, find_names_in_place
+from citeforge.builders.authorship.exchanges import (
+    find_exchanged_abbreviations,
+    find_exchanged_names,
+    find_name_faults,
+    find_names_in_place,
+    find_repeated_names,
+)
 from citeforge.builders.authorship.roles import Parser
 
 PARSER = Parser("auto")
@@ -61,7 +67,7 @@ def test_names_among_each_others_words_are_exchanged() -> None:
     wrong = good.replace("William Bird", "Nobody").replace("Aron Culver", "William Bird")
     wrong = wrong.replace("Nobody", "Aron Culver")
     assert list(find_exchanged_names(human, good)) == []
-    assert "'Bird' and 'Culver'" in list(find_exchanged_names(human, wrong))
+    assert "'Bird' and 'Culver' exchanged" in list(find_exchanged_names(human, wrong))
 
 
 @pytest.mark.parametrize(
@@ -86,4 +92,57 @@ def test_names_among_each_others_words_are_exchanged() -> None:
     ],
 )  # fmt: skip
 def test_names_in_each_others_place_are_exchanged(human: str, twin: str, pair: str | None) -> None:
-    assert list(find_names_in_place(Alignment(human, twin))) == ([pair] if pair else [])
+    found = list(find_names_in_place(Alignment(human, twin)))
+    assert found == ([f"{pair} exchanged"] if pair else [])
+
+
+def test_a_name_that_begins_a_sentence_is_the_name_that_it_is_elsewhere() -> None:
+    human = (
+        "The speaker, Matt Ryan, died in March after battling cancer. Later they elected Perzel."
+    )
+    twin = "Perzel, the speaker, died in March after battling cancer. Later they elected Matt Ryan."
+    assert "'Perzel' and 'Ryan' exchanged" in list(find_exchanged_names(human, twin))
+
+
+def test_a_name_is_the_same_with_an_ending_of_possession() -> None:
+    human = "Built on the Tulane University's campus, the Tulane Stadium housed the yearly game."
+    twin = "Built on the Tulane Stadium's campus, the Tulane University housed the yearly game."
+    found = list(find_names_in_place(Alignment(human, twin)))
+    assert found == ["'Stadium' and 'University' exchanged"]
+
+
+def test_a_name_replaced_in_its_place_needs_no_second_one() -> None:
+    human = "Then Ann Lee came. In the film the thief is caught by Bo Ray in the old mill."
+    wrong = "Then Ann Lee came. In the film the thief is caught by Ann Lee in the old mill."
+    assert list(find_names_in_place(Alignment(human, wrong))) == ["'Bo Ray' became 'Ann Lee'"]
+    # Two words on one side are too few: the sentence may be another one.
+    near = "Then Ann Lee came. The thief is caught by Ann Lee in the mill."
+    short = "Then Ann Lee came. A thief is caught by Bo Ray in a mill."
+    assert list(find_names_in_place(Alignment(short, near))) == []
+
+
+def test_an_abbreviation_stays_with_its_name() -> None:
+    human = "Here the Federal Drug Office (FDO) or the European Medicines Agency (EMA) helps."
+    good = "Help comes from the European Medicines Agency (EMA) or the Federal Drug Office (FDO)."
+    wrong = "Here the European Medicines Agency (FDO) or the Federal Drug Office (EMA) helps."
+    assert list(find_exchanged_abbreviations(human, good)) == []
+    assert list(find_exchanged_abbreviations(human, wrong)) == [
+        "'EMA' is of 'European Medicines Agency', not 'Federal Drug Office'",
+        "'FDO' is of 'Here the Federal Drug Office', not 'Here the European Medicines Agency'",
+    ]
+
+
+def test_a_word_is_not_twice_in_one_name() -> None:
+    human = "In May the Julius Baer Prix was held. The city paid for Julius Baer."
+    wrong = "In May the Julius Baer Julius Baer was held. The city paid for the Prix."
+    assert list(find_repeated_names(Alignment(human, wrong))) == [
+        "'Baer' twice in one name",
+        "'Julius' twice in one name",
+    ]
+    assert list(find_repeated_names(Alignment(wrong, wrong))) == []
+
+
+def test_the_number_of_a_king_is_no_name() -> None:
+    human = "Crowned as Augustus III he ruled Poland. The long War of the Succession began."
+    twin = "The ruler of Poland was crowned as Augustus III. Then the long War of Succession began."
+    assert list(find_name_faults(Alignment(human, twin), human, twin)) == []

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from citeforge.builders.authorship.checks import Checker, SourcePassage, compare_texts
 from citeforge.builders.authorship.facts import (
     Entities,
+    find_implied_numbers,
     missing_quotations,
     months_in_text,
     numbers_in_text,
@@ -86,6 +87,17 @@ def test_quotations_must_stay_word_for_word() -> None:
     human = 'He called it “a small step” and wrote "so it goes" below.'
     assert missing_quotations(human, 'Below it he wrote "so it goes"; it was "a small step".') == []
     assert missing_quotations(human, "He called it a little step; so it goes.") == ["a small step"]
+
+
+def test_marks_of_nested_quotations_are_no_quotation() -> None:
+    human = 'He wrote that "non-("X")" read as the complement of "X" and "so it goes".'
+    # ' read as the complement of ' is between two marks, of which the second one is an opening one.
+    assert missing_quotations(human, "He wrote it.") == ["so it goes"]
+
+
+def test_a_score_implies_the_number_of_games() -> None:
+    # 4 games won and 1 lost: 4 + 1 = 5.
+    assert find_implied_numbers("They began with 4–1.") == {"5"}
 
 
 def test_gold_answers_stay_where_they_were_and_go_nowhere_else() -> None:

@@ -156,3 +156,16 @@ def test_the_lexical_judge_is_refused(tmp_path: Path) -> None:
     recipe = cf.TwinsRecipe(benchmark=tmp_path, llm="x", judging=Judging(judge="lexical"))
     with pytest.raises(UsageError, match="says the opposite"):
         build_twins(recipe, cf.RunOptions(out=tmp_path / "out"))
+
+
+def test_less_of_one_thing_and_more_of_another_are_no_opposites() -> None:
+    human = "The cells become less flexible, which leads to increased infections."
+    twin = "The cells lose much of what makes them flexible, and there are more infections."
+    assert "opposites" not in failed(human, twin)
+    assert "opposites" in failed(human, human.replace("less", "more"))
+
+
+def test_a_decision_against_something_is_one_not_to_do_it() -> None:
+    human = "The government decided not to renew the agreement on the naval base."
+    twin = "About the naval base, the government decided against renewing the agreement."
+    assert "negation" not in failed(human, twin)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.builders.authorship.alignment import Alignment, Sentence
-from citeforge.builders.authorship.facts import number_words, numbers_from_years, numbers_in_text
+from citeforge.builders.authorship.facts import find_implied_numbers, number_words, numbers_in_text
 from citeforge.builders.authorship.wording import stem
 
 _DATA = Path(__file__).parent / "data" / "agreement.toml"
@@ -220,7 +220,7 @@ def _find_limits(alignment: Alignment, language: str) -> Iterator[str]:
 def find_replaced_numbers(alignment: Alignment) -> Iterator[str]:
     """Describe numbers that a rewrite replaces, one per sentence: ``'two' became 'three'``."""
     old, new = (" ".join(s.text for s in side) for side in (alignment.before, alignment.after))
-    implied = numbers_from_years(old) | numbers_from_years(new)
+    implied = find_implied_numbers(old) | find_implied_numbers(new)
     for i, sentence in enumerate(alignment.before):
         linked = [j for k, j in sorted(alignment.links) if k == i]
         sources = _numbers(s for j in linked for s in alignment.sources_of(j))
@@ -247,9 +247,12 @@ def find_instruction(human: str, twin: str) -> str | None:
         if lists is None:
             continue
         models = compile_words(lists["models"])
+        address = compile_words(lists.get("address", "-"))
         known = {m.group().lower() for m in models.finditer(human)}
+        is_addressed = address.search(human) is not None
         for match in models.finditer(twin):
-            if match.group().lower() not in known:
+            is_usual = is_addressed and address.match(match.group())
+            if match.group().lower() not in known and not is_usual:
                 return match.group()
         begins = re.compile(
             r"(?:^|[.!?:;]\s+|\n\s*|[(\[\"“]\s*)" + compile_words(lists["imperatives"]).pattern,

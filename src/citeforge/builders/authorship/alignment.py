@@ -1,7 +1,10 @@
 """Matching of the sentences of a passage and of its rewrite by the words that they share."""
 
+import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 
 from citeforge.builders.authorship.facts import number_words, with_digits
@@ -9,6 +12,13 @@ from citeforge.builders.authorship.wording import is_content, split_tokens, stem
 from citeforge.engines.text.sentences import SentenceSegmenter
 
 _SEGMENTER = SentenceSegmenter()
+_WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
+_AROUND = 3
+"""Words that have to stay on each side of those that a rewrite inserts, deletes or replaces."""
+_EDGE = 4
+"""The same where the sentence begins or ends on the other side."""
+_KEPT = 0.6
+"""Least share of words of the shorter sentence that the other one has in the same order."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,23 @@ def find_stems(text: str) -> frozenset[str]:
 def carries_meaning(word: str) -> bool:
     """Whether a word is a content word, and not one of grammar or degree ("very")."""
     return is_content(word) and word not in word_lists().function
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What a rewrite inserts, deletes or replaces between words that stay in their order.
+
+    Attributes:
+        before: index of the sentence in the passage.
+        after: index of the sentence in the rewrite.
+        old: words of the passage; none for an insertion.
+        new: words of the rewrite; none for a deletion.
+    """
+
+    before: int
+    after: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
 
 
 class Alignment:
@@ -95,3 +122,24 @@ class Alignment:
     def sources_of(self, index: int) -> list[Sentence]:
         """List the sentences of the passage that match the rewrite's sentence at an index."""
         return [self.before[i] for i, j in sorted(self.links) if j == index]
+
+    @cached_property
+    def edits(self) -> list[Edit]:
+        """Insertions, deletions and replacements between words that stayed, with enough around."""
+        return [edit for i, j in sorted(self.links) for edit in self._compare(i, j)]
+
+    def _compare(self, before: int, after: int) -> Iterator[Edit]:
+        """Yield the edits by which a sentence of the passage becomes one of the rewrite."""
+        old, new = (_WORD.findall(with_digits(s.text))
+                    for s in (self.before[before], self.after[after]))  # fmt: skip
+        matcher = SequenceMatcher(
+            None, [w.lower() for w in old], [w.lower() for w in new], autojunk=False
+        )
+        kept = sum(block.size for block in matcher.get_matching_blocks())
+        steps = matcher.get_opcodes() if kept >= _KEPT * min(len(old), len(new)) else []
+        for n, (kind, a, b, c, d) in enumerate(steps):
+            near = steps[max(0, n - 1) : n + 2]
+            around = [end - start for name, start, end, *_ in near if name == "equal"]
+            least = _AROUND if len(around) == 2 else _EDGE
+            if kind != "equal" and around and min(around) >= least:
+                yield Edit(before, after, tuple(old[a:b]), tuple(new[c:d]))

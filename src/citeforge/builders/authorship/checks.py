@@ -19,13 +19,13 @@ from citeforge.builders.authorship.agreement import (
 )
 from citeforge.builders.authorship.alignment import Alignment, split_sentences
 from citeforge.builders.authorship.completeness import find_added, find_lost
-from citeforge.builders.authorship.exchanges import find_exchanged_names, find_names_in_place
+from citeforge.builders.authorship.exchanges import find_name_faults
 from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
+    find_implied_numbers,
     missing_quotations,
     months_in_text,
-    numbers_from_years,
     numbers_in_text,
     words_and_signs,
 )
@@ -178,8 +178,8 @@ class Checker:
         if (mark := _MARKDOWN.search(twin)) and not _MARKDOWN.search(human):
             yield "markdown", f"holds {mark.group().strip()!r}"
         before, after = numbers_in_text(human), numbers_in_text(twin)
-        lost = before.required - after.allowed - numbers_from_years(twin)
-        added = after.required - before.allowed - numbers_from_years(human)
+        lost = before.required - after.allowed - find_implied_numbers(twin)
+        added = after.required - before.allowed - find_implied_numbers(human)
         yield from _find_changes("numbers", sorted(lost), sorted(added))
         months, new_months = months_in_text(human), months_in_text(twin)
         yield from _find_changes("dates", sorted(months - new_months), sorted(new_months - months))
@@ -195,8 +195,8 @@ class Checker:
             yield from find_wording_faults(human, twin)
             alignment = Alignment(human, twin)
             yield from find_disagreements(alignment, language or "en")
-            if names := [*find_exchanged_names(human, twin), *find_names_in_place(alignment)]:
-                yield "names", f"exchanged {'; '.join(names[:3])}"
+            if names := list(find_name_faults(alignment, human, twin)):
+                yield "names", "; ".join(names[:3])
             if roles := list(dict.fromkeys(self.parser.find_exchanges(human, twin))):
                 yield "roles", "; ".join(roles[:3])
             yield from _find_changes("lost", find_lost(alignment, language or "en", self.vectors))

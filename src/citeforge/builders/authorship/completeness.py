@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from citeforge.builders.authorship.agreement import compile_words, read_words
 from citeforge.builders.authorship.alignment import Alignment, Sentence, make_sentence
+from citeforge.builders.authorship.edits import find_deletions, find_insertions
 from citeforge.builders.authorship.meaning import SentenceVectors
 
 _PUNCTUATION = r"[,:](?!\d)|[;()—]|\s[–-]\s"
@@ -59,7 +60,8 @@ def find_lost(
         vectors: second opinion on what words match, if there is one.
     """
     clauses = list(_find_unmatched(alignment, 0, _clauses(alignment.before, language), _LOST))
-    return _correct_by_cosines(alignment, 0, clauses, language, vectors)
+    lost = _correct_by_cosines(alignment, 0, clauses, language, vectors)
+    return lost or list(find_deletions(alignment, language))
 
 
 def find_added(
@@ -70,7 +72,8 @@ def find_added(
     if not added:
         clauses = _clauses(alignment.after, language)
         added = list(_find_unmatched(alignment, 1, clauses, _ADDED_CLAUSE))
-    return _correct_by_cosines(alignment, 1, added, language, vectors)
+    added = _correct_by_cosines(alignment, 1, added, language, vectors)
+    return added or list(find_insertions(alignment, language))
 
 
 def _correct_by_cosines(

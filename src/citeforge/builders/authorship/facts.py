@@ -37,6 +37,8 @@ _LONG_NUMBER = re.compile(
     rf"(?:(?: and |[- ]){_WRITTEN}\b)?|{_WRITTEN} and a half\b|{_TENS_AND_ONES})",
     re.IGNORECASE | re.ASCII,
 )
+_SCORE = re.compile(r"(?<![\w.,–-])(\d{1,2})[–-](\d{1,2})(?![\w,–-]|\.\d)")
+"""Games won and lost."""
 _ISO_DATE = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-([0-3]\d)\b")
 _YEARS = re.compile(r"\b([^\W_]{1,12})[- ]years?\b", re.IGNORECASE)
 _MONTHS = tuple(m.lower() for m in MONTHS)
@@ -49,7 +51,7 @@ _MONTH = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(
-    r"“([^”\n]{2,300})”|\"([^\"\n]{2,300})\"|«([^»\n]{2,300})»"
+    r"“([^”\n]{2,300})”|(?<!\w)\"([^\"\n]{2,300})\"(?!\w)|«([^»\n]{2,300})»"
     r"|„([^“”\n]{2,300})[“”]|「([^」\n]{2,300})」"
 )
 _ENGLISH_PARTICLES = ("van", "von", "de", "del", "della", "di", "da", "du", "la", "le", "of", "el")
@@ -147,8 +149,11 @@ def numbers_in_text(text: str) -> Numbers:
     return Numbers(frozenset(required), frozenset(required | allowed))
 
 
-def numbers_from_years(text: str) -> frozenset[str]:
-    """Compute numbers that years imply: 1948 and 1954 give 6; 1948 and "6 years" give 1954."""
+def find_implied_numbers(text: str) -> frozenset[str]:
+    """Compute numbers that years and scores imply.
+
+    1948 and 1954 give 6; 1948 and "6 years" give 1954; a "4–1 start" is of 5 games.
+    """
     text = with_digits(text)
     years = {int(n) for n in _NUMBER.findall(text) if len(n) == 4 and n.isdigit() and n < "2100"}
     number = {**_WORD_NUMBERS, **dict.fromkeys(("a", "next", "following", "previous"), "1")}
@@ -157,6 +162,7 @@ def numbers_from_years(text: str) -> frozenset[str]:
     return frozenset(
         [str(b - a) for a in years for b in years if a < b]
         + [str(year + shift) for year in years for shift in shifts]
+        + [str(int(won) + int(lost)) for won, lost in _SCORE.findall(text)]
     )
 
 
@@ -189,6 +195,11 @@ def months_in_text(text: str) -> frozenset[str]:
 def is_month(word: str) -> bool:
     """Whether a word is the full name of a month."""
     return word.lower() in _MONTHS
+
+
+def is_roman_number(word: str) -> bool:
+    """Whether a word is a Roman number, such as the III of a king."""
+    return word in _ROMANS
 
 
 def find_quotations(text: str) -> Iterator[tuple[str, int, int]]:

@@ -21,6 +21,7 @@ _POSSESSIVES = frozenset({"whose", "his", "her", "their", "its"})
 _SHARED = 3
 """A sentence says the same as another one if it has a third of the other's content words."""
 _COMPARATIVES = frozenset({"more", "less", "worse"})
+_DEGREES = frozenset({"more", "less", "most", "least", "fewer", "fewest"})
 _NO_COMPARATIVES = frozenset({"other", "another"})
 
 
@@ -171,7 +172,8 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
                   and len(new[s]) > len(old.get(s, ()))]  # fmt: skip
         if len(indexes) <= len(new.get(lost, ())) or not gained:
             continue
-        pairs = [(a, b) for side in gained for a in indexes for b in new[side]]
+        pairs = [(a, b) for side in gained for a in indexes for b in new[side]
+                 if not _are_of_two_things(before, a, after, b)]  # fmt: skip
         is_mutual = lost.group in word_lists().mutual
         if any((is_mutual or (_is_compared(before, a) and _is_compared(after, b)))
                and _are_sides_swapped(before, after, a, b) for a, b in pairs):  # fmt: skip
@@ -185,6 +187,16 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
         if any(shared.values()):
             seen[max(pairs, key=lambda p: shared[p])] = pairs
     return [seen[pair] for pair in sorted(seen)]
+
+
+def _are_of_two_things(before: Wording, old: int, after: Wording, new: int) -> bool:
+    """Whether "less" and "more" are of two words, and either text has both of these."""
+    words = before.tokens[old], after.tokens[new]
+    if not _DEGREES.issuperset(words):
+        return False
+    heads = {text.denied_stem(index) for text, index in ((before, old), (after, new))}
+    known = ({stem(word) for word in text.tokens} for text in (before, after))
+    return len(heads) == 2 and "" not in heads and all(heads <= words for words in known)
 
 
 def _is_compared(text: Wording, index: int) -> bool:
