@@ -189,11 +189,11 @@ def test_judging_a_file(inline: Inline, tmp_path: Path) -> None:
         *("labels", "judge", "pairs.jsonl", "--judge", "openai:m"),
         *("--base-url", "http://127.0.0.1:9/v1", "--dry-run", "--price", "1,1000"),
     )
-    # Two replies of 30 tokens; at most three tries of each, with room for thoughts.
+    # Two replies of 30 tokens; at most three tries of each.
     assert "calls to make      2 if every first reply is taken; at most 6" in priced.stdout
     assert "cost               about 0.06" in priced.stdout
-    most = 3 * 2 * (30 + 4096) * 1000 / 1e6
-    assert f"at most {int(most)}." in priced.stdout
+    assert "at most 180, with thoughts 24,756\n" in priced.stdout  # 6 * 30, 6 * (30 + 4,096)
+    assert "; at most 0.18" in priced.stdout and ", with thoughts 24.7" in priced.stdout
     result = inline(*args, "--out", "verdicts.jsonl")
     assert result.returncode == 0, result.stderr
     assert "3 pairs, 2 entailed; 2 asked, 0 stored" in result.stdout

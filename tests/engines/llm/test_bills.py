@@ -66,6 +66,28 @@ def test_kalma(inline: Inline) -> None:
     assert n % 3 == 0 and pairs * (2 + 3 + 2) <= about <= pairs * (2 + 5 + 2)
     assert n <= most
     assert paid <= cost
+    # Seed, annotation, two questions, and 1 to 5 facts left in 5 rounds: three attempts at each.
+    assert most == pairs * 3 * (4 + (1 + 2 + 3 + 4 + 5))
+
+
+def test_the_bound_of_kalma_counts_whole_tokens_and_says_what_it_counts(inline: Inline) -> None:
+    graph = EXAMPLES / "people" / "graph.ttl"
+    words = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--limit", 2,
+             "--licence", "cc0-1.0", "--writer", "openai:m", "--checker", "openai:c",
+             "--judge", "openai:j", "--dry-run", "--price", "1,2")  # fmt: skip
+    plan = inline.ok(*words, "--base-url", "http://127.0.0.1:9/v1", **KEY).stdout
+    assert not re.search(r"tokens .*\d\.\d", plan)
+    assert "at most: 8 facts per question, and in each round all attempts at all facts" in plan
+    calls = re.search(r"writer openai:m: (\d+) calls, at most (\d+);", plan)
+    assert calls and f"if every text takes all 3 attempts: {3 * int(calls[1])} calls, cost" in plan
+    # 8 rounds with 8 to 1 facts left, of which five are tried at most.
+    n_extensions = 5 + 5 + 5 + 5 + 4 + 3 + 2 + 1
+    assert int(calls[2]) == 2 * 3 * (4 + n_extensions)
+    # Two entailments of each, three times at most.
+    assert f"at most {2 * 3 * n_extensions * 2 * 3:,};" in plan.split("judge openai:j")[1]
+    # Controls are checked twice at most, and two forms of two questions at three attempts.
+    checks = re.search(r"checker openai:c: (\d+) calls, at most (\d+);", plan)
+    assert checks and int(checks[2]) == 2 * int(checks[1]) + 2 * 2 * 2 * 3
 
 
 def test_replies_are_estimated_as_long_as_the_template_and_the_passage() -> None:

@@ -128,8 +128,11 @@ def test_plan_sends_nothing_and_counts(server: Running, store: ReplayStore) -> N
     plan = llm(server, store, price=(1.0, 2.0)).plan([*requests, *requests])
     assert (plan.requests, plan.stored) == (2, 1)
     assert plan.about == Bound(1, 400 // 4 + 8, 50)
-    assert plan.most == Bound(1, 400 + 8, 50 + 4096)  # a token per byte, and room for thoughts
+    assert plan.most == Bound(1, 400 + 8, 50, 4096)  # a token per byte, and room for thoughts
     assert plan.about.cost((1.0, 2.0)) == (108 * 1.0 + 50 * 2.0) / 1e6
+    assert plan.most.cost((1.0, 2.0)) == (408 * 1.0 + (50 + 4096) * 2.0) / 1e6
+    assert plan.most.without_thoughts() == Bound(1, 408, 50)
+    assert plan.to_text_lines()[-1].endswith("at most 0.0005, with thoughts 0.0087")
     tried = llm(server, store).plan(requests, requests[:1], tries=3)
     # The open one three times, the stored one twice more, and what may follow three times.
     assert (tried.about.calls, tried.most.calls) == (1, 3 + 2 + 3)

@@ -9,10 +9,11 @@ from typing import Any, cast
 from citeforge.builders.kalma.build import check_stats, select_pairs
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.evolve import TRIPLES_PER_ROUND, Evolver
+from citeforge.builders.kalma.question_check import LEAST, QuestionCheck
 from citeforge.builders.kalma.question_check import TRIES as CHECK_TRIES
-from citeforge.builders.kalma.question_check import QuestionCheck
+from citeforge.builders.kalma.question_form import MOST_CHARACTERS
 from citeforge.builders.kalma.writer_requests import embedded_templates
-from citeforge.engines.judge.llm import TRIES as JUDGE_TRIES
+from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.judge.llm import llm_judge_of
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
@@ -24,7 +25,9 @@ from citeforge.engines.models.perplexity import Perplexity
 from citeforge.engines.models.served import ServedPerplexity
 from citeforge.engines.running.names import CHECKERS, WRITERS, llm_for_dry_run, make_perplexity
 from citeforge.engines.running.setup import build_judge, is_served, replay_path, replay_store
+from citeforge.engines.shown import show_amount
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.engines.textfiles import count_text
 from citeforge.kg.classes import merge_classes
 from citeforge.kg.equivalence import read_equivalence
 from citeforge.kg.graph import open_graph
@@ -151,32 +154,47 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
         usable = [e for e in evolver.evolve(pairs, equivalence) if not e.dropped]
         if asks.llm is not None:
             check_stats(asks, usable)
-    n_extensions = recipe.choices.max_facts * TRIPLES_PER_ROUND
+    # A round tries some of the facts that are left, each at every attempt.
+    n_facts = recipe.choices.max_facts
+    n_extensions = sum(min(TRIPLES_PER_ROUND, left) for left in range(1, n_facts + 1))
     per_pair = {"seed": 1, "annotate": 1, "extend": n_extensions, "general": 1, "specific": 1}
     most = Bound()
     for task, n in per_pair.items():
-        bounds = [llm.plan([r]).most for r in recorder.requests if r.task == task]
+        bounds = (llm.plan([], [_refused(r)]).most for r in recorder.requests if r.task == task)
         most += _largest(bounds).times(len(pairs) * n * attempts)
     plan = llm.plan(recorder.requests)
-    notes = ("paragraphs are as long as the template's",)
+    usual = plan.about.times(attempts)
+    cost = "" if plan.price is None else f", cost about {show_amount(usual.cost(plan.price), 4)}"
+    notes = (
+        "paragraphs are as long as the template's",
+        f"if every text takes all {attempts} attempts: {count_text(usual.calls, 'call')}{cost}",
+        f"at most: {n_facts} facts per question, and in each round all attempts at all facts left, "
+        f"{TRIPLES_PER_ROUND} at most",
+    )
     parts = {llm.bill_label(CHAT): replace(plan, most=most, notes=notes)}
     if judge is not None:
-        bounds = [judge.plan_calls([pair]).most for pair in agreeing.pairs]
-        most = _largest(bounds).times(2 * JUDGE_TRIES * len(pairs) * n_extensions * attempts)
+        bounds = (judge.plan_calls([], [pair]).most for pair in agreeing.pairs)
+        most = _largest(bounds).times(2 * len(pairs) * n_extensions * attempts)
         parts[judge.llm.bill_label(CHAT)] = replace(judge.plan_calls(agreeing.pairs), most=most)
     if asks.llm is not None:
         checker = llm_for_dry_run(recipe.checker, run, store, catalogue=CHECKERS)
-        parts[checker.bill_label(CHAT)] = checker.plan(
-            asking.requests, tries=CHECK_TRIES * attempts
-        )
+        # Controls, and the questions that no rule can decide.
+        bounds = (checker.plan([], [r]).most for r in asking.requests)
+        again = _largest(bounds).times(CHECK_TRIES * len(LEAST) * len(pairs) * attempts)
+        plan = checker.plan(asking.requests, tries=CHECK_TRIES)
+        parts[checker.bill_label(CHAT)] = replace(plan, most=plan.most + again)
     if ledger.planned:
         parts[f"perplexity {recipe.perplexity}"] = planned_total(ledger)
     return total_plan(parts)
 
 
-def _largest(bounds: Sequence[Bound]) -> Bound:
-    """Get the token bound of the single call with the longest prompt; zero without calls."""
-    largest = max(bounds, key=lambda b: b.prompt_tokens / (b.calls or 1), default=Bound())
-    n = largest.calls or 1
-    tokens = largest.completion_tokens / n
-    return Bound(min(largest.calls, 1), largest.prompt_tokens // n, tokens)
+def _refused(request: Request) -> Request:
+    """Make the request that follows a refused reply: the reason quotes a question at most."""
+    values = {**request.values, "again": "?" * MOST_CHARACTERS}
+    prompt = writer_prompt(f"kalma/{request.task}")
+    return replace(request, messages=prompt.request(values, request.params).messages)
+
+
+def _largest(bounds: Iterable[Bound]) -> Bound:
+    """Get the bound with the longest prompts; zero without bounds."""
+    return max(bounds, key=lambda bound: bound.prompt_tokens, default=Bound())

@@ -102,11 +102,19 @@ def estimate_paid(body: Mapping[str, Any], reply: LlmReply) -> LlmReply:
 
 @dataclass(frozen=True)
 class Bound:
-    """Calls, and the tokens that they take; infinitely many for replies without a limit."""
+    """Calls, and the tokens that they take.
+
+    Attributes:
+        calls: number of calls.
+        prompt_tokens: tokens of prompts.
+        completion_tokens: tokens of answers; infinitely many for answers without a limit.
+        thoughts: tokens of thoughts, which are paid like those of answers.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: UndefinedNumber = 0
+    thoughts: int = 0
 
     def __add__(self, other: "Bound") -> "Bound":
         """Add the calls and the tokens of two bounds."""
@@ -114,23 +122,28 @@ class Bound:
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
+            self.thoughts + other.thoughts,
         )
 
     def times(self, n: int) -> "Bound":
         """Multiply the bound (calls and tokens) by n."""
         replies = n * self.completion_tokens if n else 0
-        return Bound(n * self.calls, n * self.prompt_tokens, replies)
+        return Bound(n * self.calls, n * self.prompt_tokens, replies, n * self.thoughts)
 
     def cost(self, price: Prices) -> float:
         """Compute what these calls cost at a price; infinite if replies have no token limit."""
-        return token_cost(price, self.prompt_tokens, self.completion_tokens)
+        return token_cost(price, self.prompt_tokens, self.completion_tokens + self.thoughts)
+
+    def without_thoughts(self) -> "Bound":
+        """Bound the same calls to a model that does not think."""
+        return dataclasses.replace(self, thoughts=0)
 
 
 def bound_call(body: Mapping[str, Any], thinking_tokens: int = 0) -> Bound:
     """Compute the most tokens of a call: its prompt's bytes, answer limit and thinking tokens."""
     texts = prompt_texts(body)
     size = sum(len(text.encode("utf-8", "replace")) for text in texts)
-    return Bound(1, size + _PER_MESSAGE * len(texts), answer_limit(body) + thinking_tokens)
+    return Bound(1, size + _PER_MESSAGE * len(texts), answer_limit(body), thinking_tokens)
 
 
 @dataclass(frozen=True)
@@ -157,25 +170,33 @@ class RunPlan:
     notes: tuple[str, ...] = ()
     parts: tuple[tuple[str, "RunPlan"], ...] = ()
 
-    def costs(self) -> tuple[float, float]:
-        """Compute the plan's costs (estimate, upper bound) in the price's currency; 0 without it.
+    def costs(self) -> tuple[float, float, float]:
+        """Compute the plan's costs in the price's currency; 0 without a price.
 
         Returns:
-            (about, at most), in the currency of the price.
+            (about, at most without thoughts, at most with thoughts).
         """
         if self.parts:
             costs = [part.costs() for _, part in self.parts]
-            return math.fsum(c for c, _ in costs), math.fsum(c for _, c in costs)
+            about, plain, most = (math.fsum(column) for column in zip(*costs, strict=True))
+            return about, plain, most
         if self.price is None:
-            return 0.0, 0.0
-        return self.share * self.about.cost(self.price), self.share * self.most.cost(self.price)
+            return 0.0, 0.0, 0.0
+        bounds = (self.about, self.most.without_thoughts(), self.most)
+        about, plain, most = (self.share * bound.cost(self.price) for bound in bounds)
+        return about, plain, most
+
+    def _most_cost(self) -> str:
+        """Write the most that the run costs: without thoughts, and with them if there may be."""
+        _, plain, most = self.costs()
+        with_thoughts = f", with thoughts {show_amount(most, 4)}" if self.most.thoughts else ""
+        return f"at most {show_amount(plain, 4)}{with_thoughts}"
 
     def _part_line(self, label: str) -> str:
         """Describe the planned calls and cost of one of several models, in one line."""
         text = f"{label}: {count_text(self.about.calls, 'call')}, at most {self.most.calls:,}"
         if self.price is not None:
-            expected, most = self.costs()
-            text += f"; cost about {show_amount(expected, 4)}, at most {show_amount(most, 4)}"
+            text += f"; cost about {show_amount(self.costs()[0], 4)}, {self._most_cost()}"
         return f"  {text}"
 
     def to_text_lines(self) -> list[str]:
@@ -184,7 +205,7 @@ class RunPlan:
 
         def limit(tokens: float) -> str:
             """Format a number of tokens; "no limit" for infinitely many."""
-            return "no limit" if math.isinf(tokens) else f"{tokens:,}"
+            return "no limit" if math.isinf(tokens) else f"{int(tokens):,}"
 
         once = "" if about.calls == most.calls else " if every first reply is taken"
         if price is None:
@@ -192,17 +213,19 @@ class RunPlan:
         elif math.isinf(most.completion_tokens):
             cost = "no limit: requests without max_tokens"
         else:
-            first, last = self.costs()
-            cost = f"about {show_amount(first, 4)}{once}; at most {show_amount(last, 4)}"
+            cost = f"about {show_amount(self.costs()[0], 4)}{once}; {self._most_cost()}"
             if self.share != 1:
                 cost += f" (batches: {self.share:g} of --price)"
+        answers, thoughts = most.completion_tokens, most.thoughts
+        with_thoughts = f", with thoughts {limit(answers + thoughts)}" if thoughts else ""
         return [
             f"requests           {self.requests:,}",
             f"answered by store  {self.stored:,}",
             f"calls to make      {about.calls:,}" + (once and f"{once}; at most {most.calls:,}"),
-            f"prompt tokens      about {about.prompt_tokens:,}; at most {most.prompt_tokens:,}",
+            f"prompt tokens      about {about.prompt_tokens:,}; at most {most.prompt_tokens:,} "
+            "(a token per byte)",
             f"completion tokens  about {limit(about.completion_tokens)} (replies of usual length, "
-            f"without thoughts); at most {limit(most.completion_tokens)}",
+            f"without thoughts); at most {limit(answers)}{with_thoughts}",
             f"cost               {cost}",
             *(part._part_line(label) for label, part in self.parts),
             *self.notes,
