@@ -297,7 +297,7 @@ class Build:
         models: dict[str, dict[str, Any]],
         grammar: GrammarInfo | None = None,
     ) -> Manifest:
-        """Draft the manifest with all that is known before the tables are made.
+        """Draft the manifest: all fields that do not depend on the tables.
 
         Args:
             config: recipe, and digests of the files that it names.
@@ -374,7 +374,7 @@ class Build:
     def finish(
         self, draft: Manifest, writer: PackageWriter, stats: Stats, **learnt: Any
     ) -> Manifest:
-        """Hide labels if asked (auditing passages' form); write statistics, card and manifest.
+        """Hide labels if the recipe does (auditing the form); write statistics, card and manifest.
 
         Args:
             draft: result of :meth:`draft`.

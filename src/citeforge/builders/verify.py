@@ -118,14 +118,16 @@ def _duplicate_passages(package: Package) -> Problems:
             yield "corpus", f"duplicate _id {name!r}"
 
 
-def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list[str]:
+def missing_passages(package: Package, id_columns: Iterable[pa.ChunkedArray]) -> list[str]:
     """List the passage ids in given columns that are missing from the corpus, in order.
 
     Args:
         package: package with the corpus.
-        names: columns of passage ids, of any tables.
+        id_columns: columns of passage ids, of any tables.
     """
-    ids = pa.chunked_array([c for column in names for c in column.chunks], pa.string()).unique()
+    ids = pa.chunked_array(
+        [c for column in id_columns for c in column.chunks], pa.string()
+    ).unique()
     missing = dict.fromkeys(ids.to_pylist())
     for batch in package.passages(["_id"]) if missing else ():
         for name in rows_with(batch, "_id", ids)["_id"].to_pylist():

@@ -201,7 +201,7 @@ class UnknownValueError(UsageError):
         self, noun: str, value: str, choices: Iterable[str], command: str = "", searched: str = "",
         mentioned: str = "",
     ) -> None:  # fmt: skip
-        """Write the message: the unknown name, the name probably meant, and the known names.
+        """Write the message: the unknown name of a ``noun``, similar names, and the legal ones.
 
         Args:
             noun: kind of thing that the name is of, such as "measure".

@@ -355,7 +355,7 @@ class QuestionCheck:
     def _in_known_words(
         self, clause: AskedClause, gold: Iterable[str], others: Iterable[str]
     ) -> list[frozenset[str]]:
-        """List the relations that a clause asks for in a known wording; empty if it is unknown."""
+        """List the relations that a clause asks for in a known wording; empty if it has none."""
         several = self._words.several(clause)
         if set(several) & set(map(relation_key, gold)):
             return [frozenset([key]) for key in several]

@@ -127,7 +127,7 @@ class LabelledPassages:
 def label_passages(
     material: Material, kept_queries: KeptQueries | None, workspace: Workspace, seed: int
 ) -> LabelledPassages:
-    """Label passages by judge and mining; queries kept from an earlier package keep theirs.
+    """Label passages by judge and mining; queries of an earlier package keep their labels.
 
     Args:
         material: material of the build.
@@ -164,7 +164,7 @@ def label_passages(
 def _judge_and_mine(
     material: Material, kept_queries: KeptQueries | None, workspace: Workspace, seed: int
 ) -> LabelledPassages:
-    """Judge a pool of passages if asked, mine negatives; drop probably relevant ones if asked.
+    """Judge a pool, mine negatives, drop probably relevant ones: each if the recipe says so.
 
     Args:
         material: queries to judge and mine for.

@@ -174,7 +174,7 @@ def too_few_error(query: str, n_found: int, mixture: Mixture, size: int) -> Inpu
 
 
 def short_mappings(pools: Pools, mining: Mining) -> dict[str, dict[str, int]]:
-    """Find queries with fewer negatives than asked for: query to label to number found."""
+    """Find queries with fewer negatives than configured: query to label to number found."""
     short: dict[str, dict[str, int]] = {}
     sizes = {IRRELEVANT: mining.irrelevant, SEEMINGLY_RELEVANT: mining.seemingly_relevant}
     for label, number in sizes.items():

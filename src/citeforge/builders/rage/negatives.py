@@ -368,47 +368,47 @@ def _count_refined(search: CertainSearch) -> dict[str, Any]:
 
 
 def _cosine_table(
-    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
+    corpus: list[Path], query_ids: list[str], passages: Sequence[Sequence[Negative]]
 ) -> pa.Table:
     """Make the table of mined passages' cosines and ranks (schema COSINES), by query.
 
     Args:
         corpus: Parquet files.
-        ids: ids of the queries.
+        query_ids: ids of the queries.
         passages: mined passages of each query.
     """
-    named = _with_passage_ids(corpus, ids, passages)
+    named = _with_passage_ids(corpus, query_ids, passages)
     return table_of([(q, name, round(one.score, 6), one.rank) for q, name, one in named], COSINES)
 
 
 def mapping_table(
-    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
+    corpus: list[Path], query_ids: list[str], negatives: Sequence[Sequence[Negative]]
 ) -> pa.Table:
     """Make the table of each query's negatives (schema MAPPING), in the given order.
 
     Args:
         corpus: Parquet files.
-        ids: ids of the queries.
-        passages: negatives of each query.
+        query_ids: ids of the queries.
+        negatives: negatives of each query.
     """
     rows = [
         (query, name, None, *((one.score, one.rank) if one.rank else (None, None)))
-        for query, name, one in _with_passage_ids(corpus, ids, passages)
+        for query, name, one in _with_passage_ids(corpus, query_ids, negatives)
     ]
     return table_of(rows, MAPPING)
 
 
 def _with_passage_ids(
-    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
+    corpus: list[Path], query_ids: list[str], negatives: Sequence[Sequence[Negative]]
 ) -> Iterator[tuple[str, str, Negative]]:
     """Yield (query id, passage id, negative) for negatives that are given by corpus position.
 
     Args:
         corpus: Parquet files.
-        ids: ids of the queries.
-        passages: negatives of each query, by corpus position.
+        query_ids: ids of the queries.
+        negatives: negatives of each query, by corpus position.
     """
-    flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
+    flat = [(query, one) for query, row in zip(query_ids, negatives, strict=True) for one in row]
     names, _ = read_ids_and_ranks(corpus, np.array([one.position for _, one in flat], np.int64))
     return ((query, name, one) for (query, one), name in zip(flat, names, strict=True))
 

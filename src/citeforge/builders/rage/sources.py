@@ -113,7 +113,7 @@ class RageSources:
         return recipe.model_copy(update=update).recorded(**facts)
 
     def draft(self, build: Build) -> Manifest:
-        """Draft the manifest with all that is known before the tables are made."""
+        """Draft the manifest: all fields that do not depend on the tables."""
         infos, out = self.infos(), build.workspace.out
         draft = build.draft(
             self.config(), infos, self.recipe.licence or infos[0].licence,

@@ -132,7 +132,7 @@ def drop_decided(audit_path: Path, material: Material, mappings: Mappings) -> Ma
 
 
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """Remove negatives that are probably relevant or were decided to be, if asked.
+    """Remove negatives that probably are, or were decided to be, relevant, if the recipe does.
 
     Args:
         material: material of the build, whose counts are added to.
