@@ -19,7 +19,7 @@ class _Rows(Protocol):
     """Catalogue of one sort."""
 
     def all(self) -> Rows:
-        """Map all names of a sort, such as judges, to their records; imports plugins."""
+        """Map all names of a sort, such as judges, to their declarations; imports plugins."""
 
     def names(self) -> Mapping[str, str]:
         """Map all names of a sort, such as judges, to plugins ("" if built in); imports none."""
@@ -159,7 +159,7 @@ class Entry:
 
 
 def rows_of(sort: Sort) -> Rows:
-    """Map the names of a sort, such as judges, to their records; import the plugins they are in."""
+    """Map the names of a sort, such as judges, to their declarations; import plugins."""
     return find_catalogue(sort).all()
 
 

@@ -216,7 +216,7 @@ def load_command(name: str) -> click.Command | None:
 
 
 def grouped_helps() -> dict[str, dict[str, str]]:
-    """Map help headings to {command: one-line help}, without importing plugins."""
+    """Map help headings to {command: one-line help}; import declarations, but no command."""
     groups: dict[str, dict[str, str]] = {}
     for command in COMMANDS.all().values():
         if " " not in command.name:

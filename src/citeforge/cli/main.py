@@ -52,7 +52,7 @@ class LazyGroup(Root):
                     click.echo(line, err=True)
 
     def sections(self) -> dict[str, dict[str, str]]:
-        """Map help headings to {command: one-line help}, without importing plugins."""
+        """Map help headings to {command: one-line help}, without importing the commands."""
         return grouped_helps()
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:

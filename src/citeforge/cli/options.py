@@ -89,7 +89,7 @@ class _Setting(_Option):
     """Option that the environment or the settings file may set."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Read this option's value from the environment, else from the settings file."""
+        """Read this option's value from the environment, or (with a message) from the settings."""
         key = self.flag.name.removeprefix("--")
         if value := os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}"):
             return value

@@ -65,7 +65,7 @@ def write_class_condition(domain: Domain, variable: str) -> str:
 
 
 def write_pair_condition(domain: Domain) -> str:
-    """Write the SPARQL pattern of two entities, of which at least one is of the domain's class."""
+    """Write the SPARQL pattern of two entities: of the domain's class, or one of a nested one."""
     link, classes = iri(domain.direct_iri + domain.instance_of), _class_iris(domain)
     if len(classes) == 1:
         return f"?first {link} {classes[0]} .\n  ?second {link} {classes[0]} ."

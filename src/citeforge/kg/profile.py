@@ -173,7 +173,7 @@ def profile_class(kg: KnowledgeGraph, entity_class: str | None = None) -> ClassP
 
 
 def _find_class(wanted: str, classes: Sequence[tuple[str, str]]) -> str:
-    """Find the id of the class with an id, IRI or label, in upper or lower case.
+    """Find the id of the class with an id, IRI or label, whatever its upper and lower case.
 
     Args:
         wanted: what the user named.

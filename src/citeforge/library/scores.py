@@ -151,7 +151,7 @@ class Scores(Displayed):
         return pandas.DataFrame(values, index=queries, dtype="float64")
 
     def save(self, path: str | Path, private: bool = False) -> None:
-        """Write the score file that ``compare``, ``report`` and ``leaderboard`` read.
+        """Write the score file; with hidden labels no values per query, unless it is ``private``.
 
         Args:
             path: of the file.

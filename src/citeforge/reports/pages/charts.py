@@ -27,7 +27,7 @@ def find_score(file: ScoreFile, measure: str) -> MeasureScore | None:
 
 
 def scores_best_first(files: Sequence[ScoreFile], measure: str) -> list[FileScore]:
-    """List (score file, its score of a measure), best first (highest if neither is better).
+    """List (score file, its score of a measure), best or highest first, incomparable ones last.
 
     Files without a score are left out; those that may not be compared come last, in given order.
     """

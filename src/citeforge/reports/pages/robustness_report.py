@@ -116,7 +116,7 @@ def _rank_cell(definition: Definition, system: int) -> MarkedCell:
 
 
 def pairs_table(result: Robustness) -> Table:
-    """Make the table of system pairs, with definitions for each order, most disputed first."""
+    """Make the table of system pairs, with counts of definitions per order, most disputed first."""
     rows = []
     for pair in result.pairs:
         order = "flips" if pair.is_contradicted else "alike" if pair.ahead else "level"
