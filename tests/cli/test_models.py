@@ -156,7 +156,7 @@ def test_max_cost_stops_with_exit_code_3(inline: Inline, tmp_path: Path) -> None
     ("args", "status", "code"),
     [
         (("--llm", "openai:m"), 1, "missing-key"),
-        (("--llm", "openai:m", "--base-url", "http://127.0.0.1:9/v1"), 3, "counted-failures"),
+        (("--llm", "openai:m", "--base-url", "http://127.0.0.1:9/v1"), 1, "endpoint-failed"),
         (("--llm", "openai:m", "--price", "cheap"), 2, "bad-option"),
         (("--llm", "gpt"), 2, "unknown-name"),
         (("--llm", "replay:none.db"), 1, "missing-file"),

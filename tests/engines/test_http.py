@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 import citeforge as cf
 from citeforge.engines import http
-from citeforge.engines.http import send_request, uses_proxies
+from citeforge.engines.http import (
+    NoConnectionError,
+    ServerPatience,
+    send_request,
+    uses_proxies,
+)
 from conftest import refused
 from patience import patience
 from servers.bytes_server import Behaviour, serving
@@ -130,3 +135,23 @@ def test_a_compressed_reply_is_refused() -> None:
         refused("bad-reply", path=server.url),
     ):
         send_request(Request(server.url), patience(60))
+
+
+def test_no_connection_is_told_apart_from_a_broken_one() -> None:
+    with pytest.raises(NoConnectionError):
+        send_request(Request("http://127.0.0.1:9/"), 60)
+    half = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
+    with serving(lambda _, say: say(half)) as server:
+        with pytest.raises(ConnectionError) as caught:
+            send_request(Request(server.url), 60)
+        assert not isinstance(caught.value, NoConnectionError)
+
+
+def test_an_address_is_given_up_after_three_tries_unless_it_was_reached() -> None:
+    """The user may allow fewer tries; once given up, one try of any other request is enough."""
+    new = ServerPatience()
+    assert [new.is_unreachable(n, 7) for n in (1, 2, 3, 1)] == [False, False, True, True]
+    assert ServerPatience().is_unreachable(1, 1)
+    new.record_reply()
+    assert not new.is_unreachable(7, 7)
+    assert not ServerPatience(has_answered=True).is_unreachable(7, 7)

@@ -199,12 +199,14 @@ def test_what_waiting_does_not_mend_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_an_endpoint_that_is_not_there() -> None:
+def test_an_endpoint_that_is_not_there(pauses: list[float]) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}/query"
+    engine = EndpointEngine(url)
     with refused("endpoint-failed", path=url):
-        ask(url)
+        engine.select("SELECT * WHERE { ?a ?b ?c } LIMIT 1")
+    assert (engine.requests, pauses) == (3, [1, 2])  # of five tries that a broken connection gets
 
 
 def busiest(rows: list[tuple[float, float, bool]], window: float) -> tuple[float, int]:

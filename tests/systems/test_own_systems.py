@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import ExitStack, chdir
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,8 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.rebuild import list_resources
-from citeforge.engines.llm.own import Program, read_reply
+from citeforge.engines.llm import own
+from citeforge.engines.llm.own import Program, Server, read_reply
 from citeforge.engines.llm.records import LlmReply
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.twins import TwinsRecipe
@@ -195,6 +196,45 @@ def test_a_busy_server_is_asked_again_with_the_key(
     Endpoint.busy = 2
     made = inline("run", address, *ask[:-1], "t.jsonl", "--max-retries", "1")
     assert made.returncode == 3 and "status 429: 'wait'" in made.stderr
+
+
+def test_a_server_that_was_never_reached_ends_the_run_at_once(
+    inline: Inline, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(own.time, "sleep", pauses.append)
+    args = ("--benchmark", str(package), "--out", "a.jsonl", "--concurrency", "1")
+    result = inline("run", "rage", "--llm", "http://127.0.0.1:9/ask", *args)
+    assert (result.returncode, result.code) == (1, "endpoint-failed")
+    assert "http://127.0.0.1:9/ask: the first call failed: no connection: " in result.stderr
+    assert "check the address, and that the server runs" in result.stderr
+    assert pauses == [1, 2]  # three tries, and none for a second prompt
+
+
+def test_a_server_that_was_reached_is_waited_for_while_it_restarts(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as first:
+        Thread(target=first.serve_forever, daemon=True).start()
+        port = first.server_port
+        server = Server(f"http://127.0.0.1:{port}/ask", None, RunOptions(max_retries=6))
+        assert isinstance(server.reply_to("p", {}), bytes)
+        first.shutdown()
+    with ExitStack() as stack:
+
+        def wait(seconds: float) -> None:
+            """Start the server again in the fourth pause."""
+            pauses.append(seconds)
+            if len(pauses) == 4:
+                second = ThreadingHTTPServer(("127.0.0.1", port), Endpoint)
+                stack.enter_context(second)
+                Thread(target=second.serve_forever, daemon=True).start()
+                stack.callback(second.shutdown)
+
+        monkeypatch.setattr(own.time, "sleep", wait)
+        assert isinstance(server.reply_to("p", {}), bytes)
+    assert pauses == [1, 2, 4, 8]
 
 
 def test_addresses_that_differ_in_their_query_share_no_answers(

@@ -206,6 +206,7 @@ def print_outcome(out: Path, outcome: Any, noun: str = "query") -> None:
     Raises:
         FailuresError: some answers are missing.
     """
+    from citeforge.engines.llm.records import OF_SERVER
     from citeforge.engines.llm.replies import advice_for
     from citeforge.engines.textfiles import count_text
     from citeforge.schemas.errors import FailuresError
@@ -225,8 +226,7 @@ def print_outcome(out: Path, outcome: Any, noun: str = "query") -> None:
         for query, failure in outcome.failures[:5]:
             click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
         _, first = outcome.failures[0]
-        is_of_server = first.reason in ("refused", "exhausted", "unauthorised")
-        advice = f"{advice_for(first)}; then " if is_of_server else ""
+        advice = f"{advice_for(first)}; then " if first.reason in OF_SERVER else ""
         raise FailuresError(
             f"{count_text(len(outcome.failures), noun)} without an answer; {advice}run again",
             code="counted-failures",

@@ -39,22 +39,43 @@ SERVER_FAULTS = (500, 501, 502, 504)
 """Statuses of a server at fault. 503 and 529 say that it will be ready later: a model may load."""
 PATIENCE = 5.0
 """Seconds of such replies alone after which a new server is given up, at its next reply."""
+_TRIES_OF_A_NEW_ADDRESS = 3
+"""Connections that may fail before a server that was never reached is given up."""
+CONNECT_SECONDS = 15.0
+"""Seconds for a connection; TCP tries four times in them."""
 
 
 class ServerPatience:
-    """Decides when a server that sends nothing but its own faults is given up.
+    """Decides when a server is given up that cannot be reached, or sends only its own faults.
 
-    One that has answered before is asked as often as the limit of tries says.
+    One that has answered before is asked as often as the limit of tries says: it may restart.
     """
 
     def __init__(self, has_answered: bool = False) -> None:
         """Set whether the server has answered before; if so, its faults do not end the work."""
-        self._has_answered = has_answered
+        self._has_answered = self._was_reached = has_answered
+        self._was_given_up = False
         self._faulty_since: float | None = None
+
+    def record_reply(self) -> None:
+        """Record that the server has replied; from then on broken connections are tried again."""
+        self._was_reached = True
 
     def record_answer(self) -> None:
         """Record that the server has answered; from then on its faults do not end the work."""
-        self._has_answered = True
+        self._has_answered = self._was_reached = True
+
+    def is_unreachable(self, n_tries: int, most_tries: int) -> bool:
+        """Whether a server is given up after so many connections that failed in a row.
+
+        From then on a single one is enough, of any request, until the server replies.
+
+        Args:
+            n_tries: tries of one request, all without a connection.
+            most_tries: largest number of tries that the user allows.
+        """
+        self._was_given_up |= n_tries >= min(_TRIES_OF_A_NEW_ADDRESS, most_tries)
+        return self._was_given_up and not self._was_reached
 
     def record_fault(self) -> bool:
         """Record a fault of the server; return whether it has had only faults for 5 s."""
@@ -66,6 +87,10 @@ class ServerPatience:
 
 class ReplySizeError(OSError):
     """A reply has more bytes than allowed."""
+
+
+class NoConnectionError(ConnectionError):
+    """No connection was made: an unknown host, an address where nothing listens, no common TLS."""
 
 
 def public_url(url: str) -> str:
@@ -164,7 +189,8 @@ def send_request(request: Request, seconds: float) -> addinfourl:
     Raises:
         InputError: the server redirects, or the environment names an unusable proxy.
         HTTPError: the status is not 2xx; of the body the beginning is read.
-        OSError: the connection failed; TimeoutError or ReplySizeError beyond a limit.
+        OSError: the connection broke; NoConnectionError if there was none, TimeoutError or
+            ReplySizeError beyond a limit.
     """
     import httpx2
 
@@ -173,7 +199,9 @@ def send_request(request: Request, seconds: float) -> addinfourl:
     except TimeoutError as error:
         raise TimeoutError("timed out") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise ConnectionError(printable(mask_keys(str(error))) or type(error).__name__) from error
+        has_none = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+        kind = NoConnectionError if has_none else ConnectionError
+        raise kind(printable(mask_keys(str(error))) or type(error).__name__) from error
 
 
 async def _send(request: Request, seconds: float) -> addinfourl:
@@ -187,7 +215,10 @@ async def _send(request: Request, seconds: float) -> addinfourl:
     async with (
         asyncio.timeout(seconds),
         httpx2.AsyncClient(
-            timeout=None, verify=_tls(), event_hooks=hooks, trust_env=uses_proxies(url)
+            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+            verify=_tls(),
+            event_hooks=hooks,
+            trust_env=uses_proxies(url),
         ) as client,
         client.stream(request.get_method(), url, content=content, headers=headers) as response,
     ):

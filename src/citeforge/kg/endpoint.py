@@ -13,7 +13,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from citeforge.engines.draws import sample_ids
-from citeforge.engines.http import ReplySizeError, ServerPatience, first_line, retry_after
+from citeforge.engines.http import (
+    NoConnectionError,
+    ReplySizeError,
+    ServerPatience,
+    first_line,
+    retry_after,
+)
 from citeforge.engines.keys import mask_address, mask_keys
 from citeforge.engines.shown import show_amount
 from citeforge.kg.replies import (
@@ -271,7 +277,8 @@ class EndpointEngine:
             InputError: refused, unreachable, or throttled for too long.
         """
         pause, status = self.options.pause, 0
-        for left in reversed(range(self.options.attempts)):
+        for n_tries in range(1, self.options.attempts + 1):
+            left = self.options.attempts - n_tries
             allowed = self.budget.wait()
             start, failed, wait = time.monotonic(), True, None
             try:
@@ -281,6 +288,7 @@ class EndpointEngine:
                 self._patience.record_answer()
                 return body
             except HTTPError as error:
+                self._patience.record_reply()
                 status, wait = error.code, self._read_wait(error)
             except TimeoutError as error:
                 seconds = f"{self.options.timeout:g} s"
@@ -288,7 +296,9 @@ class EndpointEngine:
             except (TruncatedError, ReplySizeError) as error:
                 raise TooLongError(str(error)) from error
             except OSError as error:
-                if not left:
+                has_none = isinstance(error, NoConnectionError)
+                tries = n_tries, self.options.attempts
+                if not left or (has_none and self._patience.is_unreachable(*tries)):
                     advice = "check the address and the network, or use --kg file:PATH"
                     message = f"cannot be reached ({error})"
                     raise self._error(message, advice, "endpoint-failed") from error
@@ -330,6 +340,7 @@ class EndpointEngine:
         wrapper.addCustomHttpHeader("User-Agent", self.agent)
         self.requests += 1
         reply = wrapper.query()
+        self._patience.record_reply()
         try:
             return msgspec.json.encode(reply.convert())
         # Text that is no UTF-8, lone surrogates, numbers of 5,000 digits, nesting without end.

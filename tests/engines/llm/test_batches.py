@@ -296,3 +296,11 @@ def test_endpoints_without_batches(store: ReplayStore) -> None:
         assert texts(llm(server, store, batch=False).complete(requests(1, 5))) == ["echo t5"]
         with refused("missing-option"):
             llm(server, None).complete(requests())
+
+
+def test_an_endpoint_that_was_never_reached_is_no_batch_to_find_again(store: ReplayStore) -> None:
+    options = RunOptions(base_url="http://127.0.0.1:9/v1", batch=True, max_retries=0)
+    with refused("endpoint-refused") as caught:
+        OpenAiLlm("m", store, options).complete(requests(1))
+    assert "no batch was created: no connection to http://127.0.0.1:9/v1" in str(caught.value)
+    assert "; check --base-url" in str(caught.value)

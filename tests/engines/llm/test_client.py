@@ -182,11 +182,13 @@ def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
         assert KEY.encode() not in path.read_bytes()
 
 
-def test_an_endpoint_that_is_down() -> None:
-    options = RunOptions(base_url="http://127.0.0.1:9/v1", max_retries=2)
+@pytest.mark.parametrize("retries", [0, 6])
+def test_an_endpoint_that_is_down_ends_the_run_at_its_first_call(retries: int) -> None:
+    options = RunOptions(base_url="http://127.0.0.1:9/v1", max_retries=retries)
     with refused("endpoint-failed", path=options.base_url) as caught:
         OpenAiLlm("m", None, options).complete([ask(f"{i}") for i in range(100)])
-    assert "the first 10 calls failed: no connection" in str(caught.value)
+    assert f"the first call failed: no connection to {options.base_url}: " in str(caught.value)
+    assert "; check --base-url (or OPENAI_BASE_URL), and that the server runs" in str(caught.value)
 
 
 def test_an_unknown_model(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentReques
 from citeforge.engines.llm.replies import (
     NO_REPLY,
     Reply,
+    advice_for,
     mend_text,
     read_error,
     read_response,
@@ -224,12 +225,16 @@ class Batches:
             yield
         except (openai.APIError, httpx2.TransportError) as error:
             message = str(error.__cause__ or error)
+            allowed = advice_if_missing if isinstance(error, openai.NotFoundError) else _AGAIN
             if isinstance(error, openai.APIStatusError):
                 sent_as = error.response.headers.get(SENT_AS, "")
-                message = read_error(error.status_code, error.response.content, sent_as).message
+                failure = read_error(error.status_code, error.response.content, sent_as)
+                message = failure.message
+                if failure.reason == "unreachable":
+                    allowed = advice_for(failure)
             raise InputError(
                 one_line(f"{start}{message}"),
                 path=self.endpoint,
-                allowed=advice_if_missing if isinstance(error, openai.NotFoundError) else _AGAIN,
+                allowed=allowed,
                 code="endpoint-refused",
             ) from error

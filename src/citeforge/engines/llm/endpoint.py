@@ -25,7 +25,7 @@ from citeforge.engines.llm.budget import (
     require_store,
 )
 from citeforge.engines.llm.rate import RateGate
-from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
+from citeforge.engines.llm.records import OF_SERVER, Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import (
     OnResult,
     ReplayStore,
@@ -47,8 +47,9 @@ _ADAPTABLE = (400, 404, 422, 501)
 _LEAST_ROOM = 16
 _NOT_ASKED = Failure("refused", "not asked: this is a dry run")
 _GIVE_UP_AFTER = 10
-_NOTHING_WORKS = ("refused", "exhausted", "unauthorised")
-"""Reasons of failures; so many calls in a row that fail for one of them end the run."""
+"""Calls in a row that fail for a reason of the server, and end the run."""
+_FINAL_AT_FIRST = ("unauthorised", "unreachable")
+"""Reasons that end the run at its first call."""
 
 
 @dataclass(frozen=True)
@@ -293,7 +294,8 @@ class Endpoint:
                 "no-room",
             )
         n, is_first, is_key = len(self.failures), not self.has_answered, reason == "unauthorised"
-        if (n >= _GIVE_UP_AFTER and reason in _NOTHING_WORKS) or (is_key and is_first):
+        is_final = is_first and reason in _FINAL_AT_FIRST
+        if is_final or (n >= _GIVE_UP_AFTER and reason in OF_SERVER):
             which = "first" if is_first else "last"
             again = "" if is_first else "; run again: stored replies are not asked for again"
             calls = "call" if n == 1 else f"{n} calls"

@@ -22,14 +22,20 @@ from urllib.request import Request as HttpRequest
 import msgspec
 
 from citeforge.engines.files import canonical_json, digest, sha256_file
-from citeforge.engines.http import first_line, retry_after, send_request
+from citeforge.engines.http import (
+    NoConnectionError,
+    ServerPatience,
+    first_line,
+    retry_after,
+    send_request,
+)
 from citeforge.engines.jsonlines import largest_line
 from citeforge.engines.keys import mask_address, mask_keys
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
 from citeforge.engines.posix import IS_POSIX, run_group, usable_processors
 from citeforge.engines.progress import progress
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import printable
 
@@ -101,6 +107,7 @@ class OwnSystem(ABC):
 
         Raises:
             UsageError: the program cannot be started.
+            InputError: the server cannot be reached.
         """
         model = f"{self.identity()['name']}@{digest(self.identity())[:12]}"
 
@@ -115,6 +122,8 @@ class OwnSystem(ABC):
                     for future in as_completed(asked):
                         key, request = asked[future]
                         result = future.result()
+                        if isinstance(result, Failure) and result.reason == "unreachable":
+                            raise self._unreachable_error(result)
                         if not isinstance(result, Failure):
                             result = request.check_reply(result)
                             if self.store is not None:
@@ -126,6 +135,15 @@ class OwnSystem(ABC):
                     pool.shutdown(wait=False, cancel_futures=True)
 
         return ask_once(requests, model, self.store, ask)
+
+    def _unreachable_error(self, failure: Failure) -> InputError:
+        """Make the error that ends a run whose server was never reached."""
+        return InputError(
+            f"the first call failed: {failure.message}",
+            path=public_name(self.name),
+            allowed="check the address, and that the server runs and can be reached",
+            code="endpoint-failed",
+        )
 
     def _ask(self, request: Request) -> Result:
         """Ask about one request; the texts of several messages are joined by blank lines."""
@@ -241,8 +259,13 @@ class Server(OwnSystem):
 
     A prompt that is a JSON object (as ``--template`` may write it) is the body; any other is sent
     as ``{"prompt": "…", "max_tokens": …, …}``. A server that is busy or does not answer is asked
-    again, ``--max-retries`` times at most.
+    again, ``--max-retries`` times at most; one that was never reached, only twice.
     """
+
+    def __init__(self, name: str, store: ReplayStore | None, options: RunOptions) -> None:
+        """Set the address, the store of answers and the options; nothing is sent."""
+        super().__init__(name, store, options)
+        self._patience = ServerPatience()
 
     def check(self) -> None:
         """Raise a UsageError if the server's name is not a valid address."""
@@ -271,21 +294,27 @@ class Server(OwnSystem):
         if key := os.environ.get(HTTP_KEY):
             headers["Authorization"] = f"Bearer {key}"
         request = HttpRequest(self.name, _make_body(prompt, params), headers)
-        for n in range(self.options.max_retries + 1):
-            result, pause = self._post(request, min(2.0**n, _LONGEST_PAUSE))
-            if pause is None or n == self.options.max_retries:
+        for n_tries in range(1, self.options.max_retries + 2):
+            result, pause = self._post(request, n_tries)
+            if pause is None or n_tries > self.options.max_retries:
                 break
             time.sleep(pause)
         return result
 
-    def _post(
-        self, request: HttpRequest, usual_pause: float
-    ) -> tuple[bytes | Failure, float | None]:
-        """Post once; return (reply or failure, seconds until another try or None for none)."""
+    def _post(self, request: HttpRequest, n_tries: int) -> tuple[bytes | Failure, float | None]:
+        """Post once; return (reply or failure, seconds until another try or None for none).
+
+        Args:
+            request: the request.
+            n_tries: number of this try, from 1.
+        """
+        usual_pause = min(2.0 ** (n_tries - 1), _LONGEST_PAUSE)
         try:
             with send_request(request, self.options.timeout) as reply:
+                self._patience.record_answer()
                 return reply.read(), None
         except HTTPError as error:
+            self._patience.record_reply()
             said = f"status {error.code}{first_line(error.read())}"
             if error.code in _BUSY:
                 named = retry_after(error.headers)
@@ -293,6 +322,10 @@ class Server(OwnSystem):
                     "exhausted", said, error.code
                 ), usual_pause if named is None else named
             return Failure("refused", said, error.code), None
+        except NoConnectionError as error:
+            if self._patience.is_unreachable(n_tries, 1 + self.options.max_retries):
+                return Failure("unreachable", f"no connection: {error}"), None
+            return Failure("exhausted", str(error)), usual_pause
         except (OSError, HTTPException) as error:
             text = printable(mask_keys(str(error) or type(error).__name__))
             return Failure("exhausted", text), usual_pause

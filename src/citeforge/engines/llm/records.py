@@ -23,8 +23,11 @@ FailureReason = Literal[
     "empty",
     "unparsable",
     "exhausted",  # every retry failed
+    "unreachable",  # no connection to a server that was never reached
     "program",  # a program of the user's own ended with an error, or took too long
 ]
+OF_SERVER = ("refused", "exhausted", "unreachable", "unauthorised")
+"""Reasons that lie with the server or the way to it, not with one answer."""
 REFUSED = "refused"
 """``finish_reason`` of an answer whose text is a refusal that the endpoint keeps apart from the
 content."""

@@ -19,8 +19,8 @@ from citeforge.engines.llm.records import (
 )
 from citeforge.schemas.finish_reasons import TRUNCATED, Ending, read_ending
 
-NO_REPLY = 599
-"""Pseudo status of an incomplete reply that a retry cannot fix."""
+NO_CONNECTION, NO_REPLY = 598, 599
+"""Pseudo statuses: a server that was never reached; an incomplete reply that no retry can fix."""
 _UNPAID_CODES = {
     "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "arrearage",
     "insufficient_balance", "exceeded_current_quota_error", "account_deactivated",
@@ -170,8 +170,9 @@ def read_error(status: int, body: bytes, original_status: str = "") -> Failure:
         message = f"{message}: {metadata['raw']}"  # OpenRouter's, of the provider behind it
     code, kind, param = (str(row.get(n) or "") for n in ("code", "type", "param"))
     code = (kind if not code or code.isdecimal() else code).lower()
-    if status == NO_REPLY:
-        return Failure("exhausted", message, code=code, param=param)
+    if status in (NO_CONNECTION, NO_REPLY):
+        reason: FailureReason = "unreachable" if status == NO_CONNECTION else "exhausted"
+        return Failure(reason, message, code=code, param=param)
     message = f"HTTP {status}: {message}" + (
         original_status and f" (sent as HTTP {original_status})"
     )
@@ -193,6 +194,8 @@ ADVICE = {
 def advice_for(failure: Failure) -> str:
     """Get advice on a failed call, by its HTTP status if there was a reply."""
     status = failure.status
+    if failure.reason == "unreachable":
+        return "check --base-url (or OPENAI_BASE_URL), and that the server runs and can be reached"
     if status is None or status == NO_REPLY:
         return "check --base-url, and that the server runs and replies in time"
     if status >= 500:

@@ -15,6 +15,7 @@ import msgspec
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 
 from citeforge.engines.http import (
+    CONNECT_SECONDS,
     NO_REDIRECT,
     SERVER_FAULTS,
     ServerPatience,
@@ -36,6 +37,7 @@ from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
 from citeforge.engines.llm.rate import RateGate
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.llm.replies import (
+    NO_CONNECTION,
     NO_REPLY,
     Reply,
     advice_for,
@@ -55,8 +57,6 @@ TIMEOUTS_OF_A_REPLY = 5
 """Times --timeout that a reply may take that keeps coming."""
 _START = 100
 """Bytes that tell whether a body is a stream of events."""
-_CONNECT_SECONDS = 60.0
-_TRIES_OF_A_NEW_ADDRESS = 3
 _TRIES_IN_SILENCE = 3
 """Tries after a time-out: providers bill generated tokens even if the client has left."""
 _LONGEST_PAUSE = 120.0
@@ -83,7 +83,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
         super().__init__(verify=_tls_context(), trust_env=has_proxies, follow_redirects=False)
         self._options, self._gate = options, rate_limiter
         self._seconds = TIMEOUTS_OF_A_REPLY * options.timeout
-        self._was_reached, self._patience = False, ServerPatience(has_answered)
+        self._patience = ServerPatience(has_answered)
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send a request once, when the rate allows; read its whole reply unless it is streamed.
@@ -104,7 +104,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
         try:
             async with asyncio.timeout(self._seconds):
                 reply = await super().send(request, **{**how, "stream": True})
-                self._was_reached = True
+                self._patience.record_reply()
                 if reply.has_redirect_location:
                     await reply.aclose()
                     return _failed_reply(request, _redirect_message(reply))
@@ -112,10 +112,11 @@ class EndpointClient(DefaultAsyncHttpxClient):
         except TimeoutError:  # it spoke all the while: another try would drip as long
             message = f"the reply was not finished within {self._seconds:g} s"
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            if self._was_reached or n_tries < _TRIES_OF_A_NEW_ADDRESS:
+            if not self._patience.is_unreachable(n_tries, 1 + self._options.max_retries):
                 raise
             why = str(error) or type(error).__name__
             message = f"no connection to {shown_address(self._options)}: {why}"
+            return _failed_reply(request, message, NO_CONNECTION)
         except httpx2.TimeoutException:
             if n_tries < min(_TRIES_IN_SILENCE, 1 + self._options.max_retries):
                 raise
@@ -161,11 +162,11 @@ class EndpointClient(DefaultAsyncHttpxClient):
         return httpx2.Response(status, headers=headers, content=body, request=request)
 
 
-def _failed_reply(request: httpx2.Request, message: str) -> httpx2.Response:
+def _failed_reply(request: httpx2.Request, message: str, status: int = NO_REPLY) -> httpx2.Response:
     """Make a reply in place of one that never came, so that the SDK does not retry."""
     content = msgspec.json.encode({"error": {"message": message}})
     headers = {"x-should-retry": "false"}
-    return httpx2.Response(NO_REPLY, headers=headers, content=content, request=request)
+    return httpx2.Response(status, headers=headers, content=content, request=request)
 
 
 def _redirect_message(reply: httpx2.Response) -> str:
@@ -281,6 +282,6 @@ def make_client(
         default_query=access.query,
         default_headers=access.headers,
         max_retries=options.max_retries,
-        timeout=httpx2.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_SECONDS)),
+        timeout=httpx2.Timeout(options.timeout, connect=min(options.timeout, CONNECT_SECONDS)),
         http_client=EndpointClient(options, rate_limiter, has_answered),
     )
