@@ -297,7 +297,7 @@ def test_replies_that_are_no_answer(inline: Inline, package: Path, tmp_path: Pat
         made = inline("run", f"exec:{sys.executable} rag.py", *ask)
         assert words in made.stderr, (program, made.stderr)
     # A writer of a build may reply in JSON: it is taken as it is.
-    assert read_reply(b'{"answer": 1}', is_answer=False) == LlmReply('{"answer": 1}')
+    assert read_reply(b'{"answer": 1}', may_be_json=False) == LlmReply('{"answer": 1}')
 
 
 @pytest.mark.slow
