@@ -37,7 +37,7 @@ Decisions = dict[tuple[str, str], Decided]
 
 
 def decide_suspects(
-    benchmark: Base, texts: dict[str, str], flaws: Iterable[Flaw], suspect_finders: str,
+    benchmark: Base, passage_texts: dict[str, str], flaws: Iterable[Flaw], suspect_finders: str,
     strong: JudgeSession, suspect_all: bool = False,
 ) -> Decisions:  # fmt: skip
     """Let a strong judge decide which suspects are relevant: (query, passage) to decision.
@@ -47,7 +47,7 @@ def decide_suspects(
 
     Args:
         benchmark: the benchmark.
-        texts: passages by id.
+        passage_texts: passages by id.
         flaws: flaws of which those listed in SUSPECT make a negative a suspect.
         suspect_finders: name of the rules and models that found them.
         strong: the judge that decides.
@@ -65,7 +65,7 @@ def decide_suspects(
     negatives = mapped_negatives(benchmark.negatives)
     suspects = [pair for pair in negatives if suspect_all or pair in suspected]
     rows = {}
-    verdicts_of = judge_negatives(suspects, texts, hypotheses, strong)
+    verdicts_of = judge_negatives(suspects, passage_texts, hypotheses, strong)
     for (query, passage), verdicts in verdicts_of.items():
         reasons = suspected.get((query, passage), [])
         row = Decided(query=query, passage=passage, suspected=reasons, by=suspect_finders,
@@ -128,7 +128,7 @@ def _read_labels(path: Path) -> list[tuple[int, AuditLabel]]:
 def sum_up_decisions(
     benchmark: Base, decisions: Decisions, judge_names: list[str], labels: Path | None
 ) -> tuple[Cascade, list[Decided]]:
-    """Summarise (strata, estimated shares) and list the decisions on negatives' relevance.
+    """Summarise (strata, estimated shares) and list decisions on negatives, people's included.
 
     Args:
         benchmark: the benchmark.

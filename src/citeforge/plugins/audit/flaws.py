@@ -54,7 +54,7 @@ class CorpusSurvey:
 
 
 def survey_corpus(package: Package, passages: Iterable[str]) -> CorpusSurvey:
-    """Read a corpus once: collect its flaws, its statistics, and the texts of some passages.
+    """Read a corpus once: collect its flaws and statistics, and some passages' texts (by id).
 
     Args:
         package: the benchmark; its corpus may be empty.
@@ -98,7 +98,7 @@ def survey_corpus(package: Package, passages: Iterable[str]) -> CorpusSurvey:
 
 def judge_negatives(
     negatives: Iterable[tuple[str, str]],
-    texts: dict[str, str],
+    passage_texts: dict[str, str],
     hypotheses: dict[str, list[str]],
     judge: JudgeSession,
 ) -> dict[tuple[str, str], list[tuple[str, Verdict]]]:
@@ -108,12 +108,14 @@ def judge_negatives(
 
     Args:
         negatives: (query, passage) of each.
-        texts: passages by id.
+        passage_texts: passages by id.
         hypotheses: query to statements that a relevant passage would entail.
         judge: decides entailment.
     """
     pairs_of = {
-        (query, passage): [Pair(texts[passage], h) for h in hypotheses[query] if passage in texts]
+        (query, passage): [
+            Pair(passage_texts[passage], h) for h in hypotheses[query] if passage in passage_texts
+        ]
         for query, passage in negatives
     }
     decisions = judge.ask(pair for pairs in pairs_of.values() for pair in pairs)
@@ -123,10 +125,12 @@ def judge_negatives(
     }
 
 
-def find_entailing(benchmark: Base, texts: dict[str, str], judge: JudgeSession) -> Iterator[Flaw]:
+def find_entailing(
+    benchmark: Base, passage_texts: dict[str, str], judge: JudgeSession
+) -> Iterator[Flaw]:
     """Find negatives that entail a gold answer of their query, according to a judge."""
     verdicts_of = judge_negatives(
-        mapped_negatives(benchmark.negatives), texts, gold_texts(benchmark), judge
+        mapped_negatives(benchmark.negatives), passage_texts, gold_texts(benchmark), judge
     )
     for (query, passage), answers in verdicts_of.items():
         if (text := next((text for text, v in answers if v.entailed), None)) is not None:
@@ -150,13 +154,13 @@ def gold_texts(benchmark: Base) -> dict[str, list[str]]:
 
 
 def find_by_cross_encoder(
-    benchmark: Base, texts: dict[str, str], options: AuditOptions, device: str
+    benchmark: Base, passage_texts: dict[str, str], options: AuditOptions, device: str
 ) -> list[Flaw]:
     """Find negatives that a cross-encoder scores as relevant to their query.
 
     Args:
         benchmark: the benchmark.
-        texts: texts of passages, by id.
+        passage_texts: texts of passages, by id.
         options: name of the model, and the least score of a flaw.
         device: where the model runs.
 
@@ -169,8 +173,8 @@ def find_by_cross_encoder(
     located = find_model(model, None, "audit without --cross-encoder")
     encoder = CrossEncoderReranker(model, located, device, options.runtime)
     questions = dict(rows_of(benchmark.queries, "_id", "text"))
-    rows = [(q, p) for q, p in mapped_negatives(benchmark.negatives) if p in texts]
-    scores = encoder.scores([(questions[q], texts[p]) for q, p in rows])
+    rows = [(q, p) for q, p in mapped_negatives(benchmark.negatives) if p in passage_texts]
+    scores = encoder.scores([(questions[q], passage_texts[p]) for q, p in rows])
     return [
         Flaw("cross-encoder-relevant", q, p, f"score {show_number(s, 3)}")
         for (q, p), s in zip(rows, scores, strict=True)
@@ -178,12 +182,12 @@ def find_by_cross_encoder(
     ]
 
 
-def find_leaks(benchmark: Base, texts: dict[str, str], other_split: Base) -> list[Flaw]:
+def find_leaks(benchmark: Base, passage_texts: dict[str, str], other_split: Base) -> list[Flaw]:
     """Find queries and relevant passages whose text is also in another split.
 
     Args:
         benchmark: the split that is audited.
-        texts: texts of its relevant passages (others are ignored), by id.
+        passage_texts: texts of its relevant passages (others are ignored), by id.
         other_split: the split that may have the same texts.
     """
     flaws = []
@@ -193,7 +197,9 @@ def find_leaks(benchmark: Base, texts: dict[str, str], other_split: Base) -> lis
     ):
         if form in other_queries:
             flaws.append(Flaw("leaked-query", query, "", f"also in {other_split.manifest.name}"))
-    mine = {i: texts[i] for i in set().union(*benchmark.relevant.values()) if i in texts}
+    mine = {
+        i: passage_texts[i] for i in set().union(*benchmark.relevant.values()) if i in passage_texts
+    }
     relevant: set[str] = set().union(*other_split.relevant.values())
     forms = set(_normalise_texts(text for _, text in other_split.texts(relevant).values()))
     for passage, form in zip(mine, _normalise_texts(mine.values()), strict=True):

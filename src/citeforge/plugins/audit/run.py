@@ -268,7 +268,7 @@ def _list_checks(benchmark: Base, options: AuditOptions) -> dict[str, str]:
 
 def _find_passage_flaws(
     benchmark: Base,
-    texts: dict[str, str],
+    passage_texts: dict[str, str],
     options: AuditOptions,
     judge: JudgeSession | None,
     run: RunOptions,
@@ -277,20 +277,20 @@ def _find_passage_flaws(
 
     Args:
         benchmark: the benchmark.
-        texts: texts of passages, by id.
+        passage_texts: texts of passages, by id.
         options: optional checks.
         judge: finds negatives that entail a gold answer; None for no such check.
         run: device of a cross-encoder.
     """
     negatives = mapped_negatives(benchmark.negatives)
     least = options.contained
-    yield from find_suspects(negatives, benchmark.relevant, benchmark.answers, texts, least)
+    yield from find_suspects(negatives, benchmark.relevant, benchmark.answers, passage_texts, least)
     if judge is not None:
-        yield from flaws.find_entailing(benchmark, texts, judge)
+        yield from flaws.find_entailing(benchmark, passage_texts, judge)
     if options.cross_encoder is not None:
-        yield from flaws.find_by_cross_encoder(benchmark, texts, options, run.device)
+        yield from flaws.find_by_cross_encoder(benchmark, passage_texts, options, run.device)
     for other in options.against:
-        yield from flaws.find_leaks(benchmark, texts, Base(other))
+        yield from flaws.find_leaks(benchmark, passage_texts, Base(other))
 
 
 class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):

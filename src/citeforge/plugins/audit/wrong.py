@@ -68,12 +68,12 @@ class JudgedStatement:
 
 
 def make_judged_statement(
-    key: AnswerKey, answer: AnswerItem, statement: CitedStatement
+    answer_key: AnswerKey, answer: AnswerItem, statement: CitedStatement
 ) -> JudgedStatement:
     """Collect the texts by which a judge decides if a statement of an answer is cited rightly.
 
     Args:
-        key: run and query of the statement.
+        answer_key: run and query of the statement.
         answer: passages that were shown for it.
         statement: positions of the passages cited, and the number of citations of passages that do
             not exist.
@@ -84,7 +84,7 @@ def make_judged_statement(
     """
     texts = [premise_text(p, strict=True) for p in answer.passages]
     return JudgedStatement(
-        key, statement.text, premise(answer.passages, statement.cited, strict=True),
+        answer_key, statement.text, premise(answer.passages, statement.cited, strict=True),
         tuple(texts[c] for c in statement.cited),
         tuple(tuple(t for i, t in enumerate(texts) if i != c) for c in statement.cited),
         statement.wrong,
@@ -213,7 +213,7 @@ class Classified:
         return self.share_of(CONTRADICTED)
 
 
-def _options(tools: ScoringTools, protocol: str) -> str:
+def _make_signature_option(tools: ScoringTools, protocol: str) -> str:
     """Write options for score signatures: passages searched per statement, and the embedder."""
     return f"candidates:{CANDIDATES},{tools.options.embedder}"
 
@@ -221,7 +221,8 @@ def _options(tools: ScoringTools, protocol: str) -> str:
 @per_submission(
     "wrong", source="ours",
     needs=(Need.STATEMENTS, Need.PASSAGES, Need.JUDGE_IF_ANY, Need.BENCHMARK),
-    requires="a judge, and an embedder (--embedder)", options=_options, higher_is_better=False,
+    requires="a judge, and an embedder (--embedder)", options=_make_signature_option,
+    higher_is_better=False,
     unlabelled="it reads passages that are not cited, and labels cover cited ones only",
 )  # fmt: skip
 def classified(answers: Answers) -> Classified:

@@ -53,9 +53,9 @@ class BundleKind(RageKind):
         self, reads: str, submission: Submission, measures: Sequence[Measure], tools: ScoringTools
     ) -> ScoredSubmission:
         """Score a submission by measures that compare its answers under a bundle's conditions."""
-        from citeforge.plugins.bundles.scoring import read_bundle
+        from citeforge.plugins.bundles.scoring import score_bundle
 
-        return read_bundle(submission, measures, tools)
+        return score_bundle(submission, measures, tools)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (file, problem) for errors in a bundle's package, its design included."""

@@ -105,9 +105,9 @@ class CellAnswers(SharedResults):
         """Number of runs, and number of queries."""
         return len(self.runs), len(self.benchmark.query_ids)
 
-    def answer(self, condition: str, run: int, row: int) -> CellAnswer | None:
+    def answer(self, condition: str, run: int, query_row: int) -> CellAnswer | None:
         """Get the answer to a query (its row) in a condition; if missing, MISSING or None."""
-        answer = self.by_cell.get(condition, {}).get((run, row))
+        answer = self.by_cell.get(condition, {}).get((run, query_row))
         return answer or (MISSING if self.protocol == "strict" else None)
 
     def column(self, value: Callable[[int, int], float]) -> Floats:
@@ -174,9 +174,9 @@ def _refusal_detector(answers: CellAnswers) -> Callable[[str, int, int, bool], f
     detector = answers.bundle.refusals or JUDGE
     judged = _judge_refusals(answers) if detector == JUDGE else {}
 
-    def refused(condition: str, run: int, row: int, if_missing: bool) -> float:
-        """Whether an answer is a refusal (0 or 1); ``if_missing`` (or NaN) for a missing one."""
-        answer = answers.answer(condition, run, row)
+    def refused(condition: str, run: int, query_row: int, if_missing: bool) -> float:
+        """Whether the answer to a query (row) refuses: 0, 1, ``if_missing``; NaN if unknown."""
+        answer = answers.answer(condition, run, query_row)
         if answer is None:
             return math.nan
         if answer.is_missing:
@@ -238,10 +238,10 @@ def evidence_cited_share(evidence: Evidence) -> Sample:
     """Compute the share of answers that cite the evidence where it is shown."""
     answers, target = evidence.answers, evidence.target
 
-    def cites(run: int, row: int) -> float:
+    def cites(run: int, query_row: int) -> float:
         """Whether the answer with the evidence shown cites it (0 or 1); NaN if it is missing."""
-        answer = answers.answer(design.ORIGINAL, run, row)
-        return math.nan if answer is None else float(target[row] in answer.cited)
+        answer = answers.answer(design.ORIGINAL, run, query_row)
+        return math.nan if answer is None else float(target[query_row] in answer.cited)
 
     return mean_sample(answers.column(cites))
 
@@ -262,12 +262,15 @@ def _among_citing(
     """
     answers, target = evidence.answers, evidence.target
 
-    def outcome(run: int, row: int) -> float:
+    def outcome(run: int, query_row: int) -> float:
         """Test the changed condition's answer (0 or 1); NaN if the original cites no evidence."""
-        before, after = answers.answer(design.ORIGINAL, run, row), answers.answer(context, run, row)
-        if before is None or after is None or target[row] not in before.cited:
+        before, after = (
+            answers.answer(design.ORIGINAL, run, query_row),
+            answers.answer(context, run, query_row),
+        )
+        if before is None or after is None or target[query_row] not in before.cited:
             return math.nan
-        return float(value_if_missing if after.is_missing else passes(before, after, row))
+        return float(value_if_missing if after.is_missing else passes(before, after, query_row))
 
     return mean_sample(answers.column(outcome))
 
@@ -326,9 +329,9 @@ def position_rates(answers: CellAnswers) -> Floats:
     def rate(position: int) -> Floats:
         """Compute how often answers cite a prompt position: array (runs, queries)."""
 
-        def cited_share(run: int, row: int) -> float:
+        def cited_share(run: int, query_row: int) -> float:
             """Compute the share of rotations that cite the position; NaN if one is missing."""
-            rotated = [answers.answer(design.rotation_name(s), run, row) for s in range(k)]
+            rotated = [answers.answer(design.rotation_name(s), run, query_row) for s in range(k)]
             present = [a for a in rotated if a is not None and not a.is_missing]
             # With a missing rotation, not every passage would have been at the position once.
             return sum(position in a.cited for a in present) / k if len(present) == k else math.nan

@@ -22,7 +22,7 @@ CONTEXT = "bundle"
 """``context`` of score files that cover all cells."""
 
 
-def read_bundle(
+def score_bundle(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
 ) -> ScoredSubmission:
     """Score a submission's answers under all conditions (context sets) of a bundle.

@@ -23,16 +23,16 @@ Habit = Callable[[Tables, str, int, Random], Answer]
 """(all cells, the one that is shown, row of the query, random numbers) to an answer."""
 
 
-def _make_control(name: str, family: str, description: str, habit: Habit) -> System:
+def _make_control(system: str, family: str, description: str, habit: Habit) -> System:
     """Declare a control system for a kind of bundle (``family``); ``habit`` writes its answers."""
-    make = partial(_answer_cells, name=name, family=family, habit=habit)
+    make = partial(_answer_cells, system=system, family=family, habit=habit)
     return System(
-        name, "", f"{family}: {description}", make, family=family, design=True, is_control=True
+        system, "", f"{family}: {description}", make, family=family, design=True, is_control=True
     )
 
 
 def _answer_cells(
-    benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, name: str, family: str,
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, system: str, family: str,
     habit: Habit,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Yield a control system's answers to a bundle, as submission lines.
@@ -40,7 +40,7 @@ def _answer_cells(
     Its lines are answers to every query in every context and run.
 
     Args:
-        name: name of the system.
+        system: name of the system.
         family: name of the bundle that it answers.
         habit: takes context sets, the name of the one shown, a query's row and random numbers;
             returns a text and the positions that it cites.
@@ -50,14 +50,14 @@ def _answer_cells(
     """
     if benchmark.manifest.config.get("bundle", {}).get("name") != family:
         raise UsageError(
-            f"{name} answers bundles: citeforge build {family} --benchmark DIR", code="wrong-kind"
+            f"{system} answers bundles: citeforge build {family} --benchmark DIR", code="wrong-kind"
         )
     tables = {c: benchmark.context(c) for c in design.parse_bundle(benchmark.manifest).cells}
     base = benchmark.grammar.base
     for context in contexts:
         for run in range(runs):
             for row, query in enumerate(benchmark.query_ids):
-                rng = generator(seed, "control of bundle", name, context, query, run)
+                rng = generator(seed, "control of bundle", system, context, query, run)
                 text, cited = habit(tables, context, row, rng)
                 marks = "".join(f"[{base + p}]" for p in sorted(cited))
                 output = f"{text} {marks}".strip()
@@ -65,36 +65,36 @@ def _answer_cells(
 
 
 def _refuse(
-    tables: Tables, context: str, row: int, rng: Random, *, probabilities: tuple[float, ...]
+    tables: Tables, context: str, query_row: int, rng: Random, *, probabilities: tuple[float, ...]
 ) -> Answer:
     """Refuse with the condition's probability, else cite the first relevant passage (or any).
 
     Args:
         tables: context sets by name.
         context: name of the one that is shown.
-        row: row of the query.
+        query_row: row of the query.
         rng: random numbers.
         probabilities: probability of a refusal in each context, in the order of the design.
     """
     if rng.random() < probabilities[design.DEFLECTION.index(context)]:
         return _REFUSAL, set()
-    relevant = sorted(tables[context].relevant[row])
-    return _ANSWER, {relevant[0] if relevant else rng.randrange(tables[context].sizes[row])}
+    relevant = sorted(tables[context].relevant[query_row])
+    return _ANSWER, {relevant[0] if relevant else rng.randrange(tables[context].sizes[query_row])}
 
 
 def _cite_evidence(
-    tables: Tables, context: str, row: int, rng: Random, *, is_faithful: bool
+    tables: Tables, context: str, query_row: int, rng: Random, *, is_faithful: bool
 ) -> Answer:
     """Write a control answer that depends on the evidence (``is_faithful``) or only seems to.
 
     Args:
         tables: context sets by name.
         context: name of the one that is shown.
-        row: row of the query.
+        query_row: row of the query.
         rng: random numbers.
         is_faithful: whether answers depend on the evidence.
     """
-    before, without, decoyed = (tables[c].ids_of(row) for c in design.FAITHFULNESS)
+    before, without, decoyed = (tables[c].ids_of(query_row) for c in design.FAITHFULNESS)
     target = design.first_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])
     slips = rng.random() < _SLIP_PROBABILITY
@@ -110,21 +110,21 @@ def _cite_evidence(
 
 
 def _cite_by_position(
-    tables: Tables, context: str, row: int, rng: Random, *, decline: float
+    tables: Tables, context: str, query_row: int, rng: Random, *, decline: float
 ) -> Answer:
     """Cite at random: relevant passages more, and the last by the share ``decline`` less.
 
     Args:
         tables: context sets by name.
         context: name of the one that is shown.
-        row: row of the query.
+        query_row: row of the query.
         rng: random numbers.
         decline: share of the probability that is lost from the first position to the last.
     """
     table = tables[context]
-    size = table.sizes[row]
+    size = table.sizes[query_row]
     chances = [
-        _CITES[p in table.relevant[row]] * (1 - decline * p / (size - 1)) for p in range(size)
+        _CITES[p in table.relevant[query_row]] * (1 - decline * p / (size - 1)) for p in range(size)
     ]
     return _ANSWER, {p for p, chance in enumerate(chances) if rng.random() < chance}
 

@@ -279,7 +279,7 @@ def _draft_manifest(
 
 
 def _earlier_package_field(recipe: DocumentsRecipe) -> dict[str, str]:
-    """Make the manifest's field on the earlier package to keep questions of; empty for none.
+    """Make the manifest's field that names the package to keep questions of; empty for none.
 
     Raises:
         InputError: it is no package.

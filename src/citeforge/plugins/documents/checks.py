@@ -181,20 +181,20 @@ def _find_pointer(question: Question) -> str | None:
     return next((words for words in pointers if words.lower() not in texts), None)
 
 
-def _language_mismatch(question: Question, wanted: str | None) -> str | None:
-    """Describe how a question is in the wrong language; None if it is not.
+def _language_mismatch(question: Question, expected: str | None) -> str | None:
+    """Describe how a question is not in the expected language; None if it is.
 
     Args:
         question: the question.
-        wanted: language of questions; None for that of the evidence.
+        expected: language of questions; None for that of the evidence.
     """
     if question.spec.form.name == SEED:  # a user's own is in the language of users
         return None
-    right = wanted or detect_language(question.evidence[0].text)
+    right = expected or detect_language(question.evidence[0].text)
     found = None if right is None else _find_language(question, right)
     if found in (None, right):
         return None
-    return f"is {found}; " + (f"wanted: {wanted}" if wanted else f"the passage is {right}")
+    return f"is {found}; " + (f"wanted: {expected}" if expected else f"the passage is {right}")
 
 
 def _find_language(question: Question, expected: str) -> str | None:

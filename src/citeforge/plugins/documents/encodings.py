@@ -77,7 +77,7 @@ class DecodedText:
 
 
 def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
-    """Decode bytes of a text by guessing their encoding; None if they are no plausible text.
+    """Decode a text's bytes in a declared or guessed encoding; None if they are no text.
 
     Args:
         data: bytes of the whole file.
@@ -101,7 +101,7 @@ def declared_encoding(page: bytes) -> str | None:
 
 
 def _possible_encodings(data: bytes, declared: str | None) -> Iterator[str]:
-    """Yield encodings that a file may be in, the most certain first."""
+    """Yield encodings that bytes may be in, a declared one included, the most certain first."""
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if marked is not None:
         yield marked
@@ -137,7 +137,7 @@ def _is_no_character(character: str) -> bool:
 
 
 def _likely_pages(data: bytes) -> Iterator[str]:
-    """Yield legacy encodings in which bytes read as a fitting language, the likeliest first.
+    """Yield legacy code pages in which bytes are text of a fitting language, likeliest first.
 
     French read as cp1250 is still French to a classifier of languages ("prčs" among other words),
     and no language of that page. Among the pages that fit, charset_normalizer's measures decide:

@@ -153,7 +153,7 @@ class PromptedLlm:
     def _request(
         self,
         task: str,
-        values: Mapping[str, object],
+        template_values: Mapping[str, object],
         most_tokens: int,
         attempt: int = 0,
         turns: Sequence[tuple[str, str]] = (),
@@ -162,17 +162,19 @@ class PromptedLlm:
 
         Args:
             task: name of the template: to write a question, or to answer one.
-            values: variables of the template.
+            template_values: variables of the template.
             most_tokens: limit of the reply.
             attempt: number of the try; all but the first are sampled at a temperature.
             turns: (role, text) of worked examples.
         """
         params: dict[str, object] = {"temperature": _WARM_TEMPERATURE if attempt else 0.0}
         params |= {"max_tokens": most_tokens} | ({"stop": [_END]} if turns else {})
-        messages = (*turns, ("user", self._fill_template(task, values)))
+        messages = (*turns, ("user", self._fill_template(task, template_values)))
         # A reply without an end may contain an answer before the limit.
         usual = turns[-1][1] if turns else "?" * USUAL_CHARACTERS
-        return Request(messages, params, attempt, task, values, needs_text=False, usual_reply=usual)
+        return Request(
+            messages, params, attempt, task, template_values, needs_text=False, usual_reply=usual
+        )
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
         """Send LLM requests of one task; return the replies in order.

@@ -365,12 +365,12 @@ def _plan_embedding(
 
 
 def _rehearse_embedding(
-    recipe: DocumentsRecipe, run: RunOptions, batches: Iterable[Sequence[str]], role: Role
+    recipe: DocumentsRecipe, run: RunOptions, batches: Iterable[Sequence[str]], text_role: Role
 ) -> RunPlan:
-    """Plan the calls to embed batches of texts, one call per batch; equal texts cost once."""
+    """Plan the calls to embed batches of queries or passages; equal texts cost once."""
     with open_ledger() as ledger:
         rehearsed = run.model_copy(update={"dry_run": True})
         embedder = run_embedder(recipe.embedder_name, rehearsed, recipe.embedder_revision)
         for texts in batches:
-            embedder.encode(texts, role)
+            embedder.encode(texts, text_role)
     return planned_total(ledger)

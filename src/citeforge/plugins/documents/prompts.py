@@ -64,15 +64,15 @@ class Prompts(FrozenRecord):
         return source
 
 
-def find_template_fault(task: str, source: str) -> str | None:
-    """Describe the fault of a user's prompt template; None if it has none.
+def find_template_fault(task: str, template_text: str) -> str | None:
+    """Describe the fault of a user's prompt template for a task; None if it has none.
 
     It is filled in with all kinds of values that a build has: every form, with and without
     passages, titles, seeds, wishes and a language.
 
     Args:
         task: question, answer or evidence.
-        source: text of the template.
+        template_text: text of the template.
     """
     sample = SAMPLES[task]
     names = sorted([*sample, "note", "quote"])
@@ -80,10 +80,10 @@ def find_template_fault(task: str, source: str) -> str | None:
     values: Mapping[str, Any] = {}
     try:
         environment = SandboxedEnvironment(undefined=StrictUndefined)
-        used = meta.find_undeclared_variables(environment.parse(source))
+        used = meta.find_undeclared_variables(environment.parse(template_text))
         if unknown := sorted(used - {*names}):
             return str(UnknownValueError("variable of the prompt", unknown[0], names))
-        template = environment.from_string(source)
+        template = environment.from_string(template_text)
         for values in _list_values(task):
             filled = with_quotes(values)
             shown.append(template.render(filled))

@@ -156,11 +156,11 @@ def _find_yaml(reply: str) -> str:
     return str(blocks[-1]) if blocks else reply
 
 
-def read_proposal(text: str, forbidden_keys: Sequence[str] = ()) -> Proposal:
+def read_proposal(yaml_text: str, forbidden_keys: Sequence[str] = ()) -> Proposal:
     """Parse an LLM's proposed design of questions; raise an error if it has forbidden keys.
 
     Args:
-        text: YAML.
+        yaml_text: YAML.
         forbidden_keys: keys that it may not have.
 
     Raises:
@@ -168,7 +168,7 @@ def read_proposal(text: str, forbidden_keys: Sequence[str] = ()) -> Proposal:
     """
     with TemporaryDirectory(prefix="citeforge-") as scratch:
         path = Path(scratch) / "design.yaml"
-        path.write_bytes(text.encode("utf-8", "replace"))
+        path.write_bytes(yaml_text.encode("utf-8", "replace"))
         try:
             proposal = validated(Proposal, read_yaml(path), path)
         except InputError as error:

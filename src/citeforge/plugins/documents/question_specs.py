@@ -40,16 +40,16 @@ class Topics:
     shares: Mapping[str, float] = field(default_factory=dict)
     of_passage: Mapping[str, str] = field(default_factory=dict)
 
-    def split(self, order: Iterable[str]) -> dict[str | None, Iterator[str]]:
+    def split(self, passage_ids: Iterable[str]) -> dict[str | None, Iterator[str]]:
         """Group passage ids by topic, keeping their order; without topics, all under None.
 
         Args:
-            order: ids of passages in the order in which questions are written about them.
+            passage_ids: ids of passages in the order in which questions are written about them.
         """
         if not self.shares:
-            return {None: iter(order)}
+            return {None: iter(passage_ids)}
         names: dict[str | None, list[str]] = {topic: [] for topic in self.shares}
-        for name in order:
+        for name in passage_ids:
             if (topic := self.of_passage.get(name)) is not None:
                 names[topic].append(name)
         return {topic: iter(some) for topic, some in names.items()}

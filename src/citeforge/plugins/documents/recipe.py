@@ -271,7 +271,7 @@ class DocumentsRecipe(Licensed):
         return self.model_copy(update=update)
 
     def _name_llm(self, design: Design, key: str) -> str | None:
-        """Get the LLM that a design names; refuse a user's own program or server.
+        """Get the LLM that a design names under a key; refuse a user's own program or server.
 
         A program or a server of the user's own is refused: a design may be another person's.
 

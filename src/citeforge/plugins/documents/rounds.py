@@ -213,7 +213,7 @@ class QuestionMaker:
         self._find_others(_accepted(answerable), near)
 
         def others(question: Question) -> list[Evidence]:
-            """List the nearest passages that do not answer a question, as far as is known."""
+            """List the nearest passages of a question that no check found to answer it."""
             answering = {*question.relevant, *question.unsure}
             return [p for p in near[question.id] if p.id not in answering][: asking.shown]
 

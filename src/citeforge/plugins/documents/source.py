@@ -119,7 +119,7 @@ class DocumentFolder(PassagesAlone):
     def __init__(
         self, folder: Path, size: int = PASSAGE_SIZE, most_megabytes: int = MOST_MEGABYTES
     ) -> None:
-        """Set up a folder of documents; nothing is read yet.
+        """Set up a folder of documents with limits on passages and files; nothing is read yet.
 
         Args:
             folder: folder with documents, in it or below.

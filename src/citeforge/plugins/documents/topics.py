@@ -147,30 +147,30 @@ def _read_values(field: str, passage_id: str, title: str, metadata_json: str | N
 
 
 def _empty_topic(
-    recipe: DocumentsRecipe, n: int, topic: DesignedTopic, values: Counter[str]
+    recipe: DocumentsRecipe, index: int, topic: DesignedTopic, values: Counter[str]
 ) -> InputError:
-    """Make the error for a listed topic that matches no passage."""
+    """Make the error for a listed topic (by index) whose pattern matches none of the values."""
     if topic.name == REST:
         return recipe.design_error(
-            "has no passage: the other topics have all of them", ("topics", n, "name"),
+            "has no passage: the other topics have all of them", ("topics", index, "name"),
             "a design without it",
         )  # fmt: skip
     if not values:
         return recipe.design_error(
-            f"no passage has {topic.by!r} in its metadata", ("topics", n, "by"),
+            f"no passage has {topic.by!r} in its metadata", ("topics", index, "by"),
             f"{FOLDER}, {HEADING}, or a field of the metadata, such as file",
         )  # fmt: skip
     examples = ", ".join(repr(value) for value, _ in values.most_common(_MOST_EXAMPLES))
     return recipe.design_error(
         f"{topic.pattern!r} matches no passage that earlier topics leave",
-        ("topics", n, "pattern"), f"of {topic.by} there are {examples}",
+        ("topics", index, "pattern"), f"of {topic.by} there are {examples}",
     )  # fmt: skip
 
 
 def find_clusters(
-    model: CorpusModel, passage_rows: Sequence[int], number: int, seed: int
+    model: CorpusModel, passage_rows: Sequence[int], max_clusters: int, seed: int
 ) -> list[list[int]]:
-    """Cluster passages, by rows in the corpus, by k-means: rows of each cluster, largest first.
+    """Cluster passages (rows in the corpus) by k-means: rows of each cluster, largest first.
 
     Members do not depend on the processor: clusters are computed from exact vectors of some
     passages, and so are members of two clusters that other vectors put at about one distance.
@@ -178,7 +178,7 @@ def find_clusters(
     Args:
         model: vectors of all passages.
         passage_rows: rows to cluster.
-        number: number of clusters; there may be fewer if vectors are equal.
+        max_clusters: number of clusters; there may be fewer if vectors are equal.
         seed: seed of the draws.
 
     Returns:
@@ -191,7 +191,7 @@ def find_clusters(
     drawn = sample_ids(ordered.tolist(), _MOST_FITTED, seed, "passages of clusters")
     fitted = np.sort(np.asarray(drawn, np.int64))
     vectors = model.exact_vectors("clusters", fitted)
-    n_clusters = min(number, len(np.unique(vectors.round(_DECIMALS), axis=0)))
+    n_clusters = min(max_clusters, len(np.unique(vectors.round(_DECIMALS), axis=0)))
     start = np.random.RandomState(key(seed, "centres of clusters") % 2**32)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "One of the clusters is empty")  # it is left out below

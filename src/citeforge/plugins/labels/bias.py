@@ -296,17 +296,19 @@ def _measure(
     )  # fmt: skip
 
 
-def _mean_over_answers(values: np.ndarray, answers: Sequence[str]) -> tuple[float, Interval, float]:
+def _mean_over_answers(
+    values: np.ndarray, answer_ids: Sequence[str]
+) -> tuple[float, Interval, float]:
     """Compute (mean, its interval, p of a t-test against 0 or less), clustered by answer.
 
     Args:
         values: differences between −1 and 1; NaN ones are left out.
-        answers: answer of each value.
+        answer_ids: answer of each value.
     """
     from scipy import stats
 
     known = ~np.isnan(values)
-    names, clusters = np.unique(np.array(answers)[known], return_inverse=True)
+    names, clusters = np.unique(np.array(answer_ids)[known], return_inverse=True)
     if not len(names):
         return math.nan, (math.nan, math.nan), math.nan
     sample = replace(mean_sample(values[known][None]), within=Range(-1, 1))

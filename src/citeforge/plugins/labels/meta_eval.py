@@ -277,15 +277,17 @@ def _class_name(supported: bool, contradicted: bool) -> str:
     return SUPPORTED if supported else CONTRADICTED if contradicted else NEITHER
 
 
-def _class_quality(pairs: Sequence[tuple[Hashable, Hashable]], name: Hashable) -> ClassQuality:
+def _class_quality(
+    class_pairs: Sequence[tuple[Hashable, Hashable]], class_name: Hashable
+) -> ClassQuality:
     """Compute a judge's precision, recall and F1 on one class of human labels.
 
     Args:
-        pairs: (class that people name, class that the judge names) of each statement.
-        name: the class.
+        class_pairs: (class that people name, class that the judge names) of each statement.
+        class_name: the class.
     """
-    n_human, n_machine = (sum(pair[side] == name for pair in pairs) for side in (0, 1))
-    n_both = pairs.count((name, name))
+    n_human, n_machine = (sum(pair[side] == class_name for pair in class_pairs) for side in (0, 1))
+    n_both = class_pairs.count((class_name, class_name))
     return ClassQuality(
         n_human,
         n_both / n_machine if n_machine else math.nan,

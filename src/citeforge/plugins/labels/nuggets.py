@@ -176,12 +176,16 @@ class NuggetWriter:
         return self._request(_WEIGHED, values, _IMPORTANCE_TOKENS, item)
 
     def _request(
-        self, task: str, values: Mapping[str, object], most_tokens: int, item: dict[str, Any]
+        self,
+        task: str,
+        template_values: Mapping[str, object],
+        most_tokens: int,
+        item: dict[str, Any],
     ) -> Request:
         """Make an LLM request whose reply is a JSON list of items (schema ``item``)."""
         reply = json_format(task, {task: {"type": "array", "items": item}})
         params = {"temperature": 0.0, "max_tokens": most_tokens, "response_format": reply}
-        return self._templates[task].request(values, params)
+        return self._templates[task].request(template_values, params)
 
     def _ask_about(
         self,
@@ -238,11 +242,11 @@ def _store_importance(topic: Topic, request: Request, reply: str) -> bool:
     return True
 
 
-def _read_list(reply: str, name: str) -> list[str] | None:
+def _read_list(reply: str, field: str) -> list[str] | None:
     """Read a list of texts from a field of the last JSON object in an LLM's reply, or None."""
     found = None
     for row in json_objects(reply):
-        value = row.get(name)
+        value = row.get(field)
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
             found = value
     return found

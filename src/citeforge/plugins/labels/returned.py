@@ -144,7 +144,11 @@ class Imported:
 
 
 def import_sheets(
-    labels: Sequence[Path], key: Path, *, out: Path | None = None, benchmark: Path | None = None
+    labels: Sequence[Path],
+    key: Path,
+    *,
+    out: Path | None = None,
+    benchmark: Path | None = None,
 ) -> Imported:
     """Read annotators' labels and store them, as ``citeforge labels import`` does.
 

@@ -182,7 +182,7 @@ def _write_system_pages(
     templates: Environment,
     site: dict[str, Any],
     views: Sequence[View],
-    names: Mapping[str, str],
+    page_names: Mapping[str, str],
     out: Path,
 ) -> None:
     """Write a leaderboard page for each system of each ranking.
@@ -190,7 +190,7 @@ def _write_system_pages(
     Args:
         site: facts about the site that every page's template takes.
         views: rankings.
-        names: name of each query's page, by query id.
+        page_names: name of each query's page, by query id.
         out: folder of the benchmark's pages.
     """
     template = templates.get_template("system.html.j2")
@@ -200,8 +200,8 @@ def _write_system_pages(
             text = template.render(
                 site=site, file=file, view=view, report=report, about=list_facts(file),
                 hardest=[
-                    (names[query], query, v, is_missing)
-                    for query, v, is_missing in view.list_hardest_queries(at, names)
+                    (page_names[query], query, v, is_missing)
+                    for query, v, is_missing in view.list_hardest_queries(at, page_names)
                 ],
                 missing=missing_text(file),
                 cautions=[*caution_lines([file]), *report.line_notes],

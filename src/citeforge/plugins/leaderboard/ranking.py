@@ -111,9 +111,9 @@ def make_rank_data(view: View, measures: Sequence[str]) -> dict[str, list[list[o
     }  # fmt: skip
 
 
-def _ranks_by_value(name: str, rows: Sequence[ScoreRow | None]) -> list[object]:
+def _ranks_by_value(measure: str, rows: Sequence[ScoreRow | None]) -> list[object]:
     """Rank systems by a measure's displayed values; 0 for controls or without a direction."""
-    better = direction(name)
+    better = direction(measure)
     if better is None:
         return [0] * len(rows)
     values = [
@@ -122,13 +122,13 @@ def _ranks_by_value(name: str, rows: Sequence[ScoreRow | None]) -> list[object]:
     return [rank or 0 for rank in ranks_of_values(values, better)]
 
 
-def measure_range(name: str) -> list[int | None]:
+def measure_range(measure: str) -> list[int | None]:
     """Get the [lowest, highest] possible value of a measure × 100; None if unbounded."""
-    measure = find_measure(name.split("[")[0])
-    if measure is None:
+    declared = find_measure(measure.split("[")[0])
+    if declared is None:
         return [None, None]
-    low = None if math.isinf(measure.low) else measure.low * measure.scale
-    high = None if measure.high is None else measure.high * measure.scale
+    low = None if math.isinf(declared.low) else declared.low * declared.scale
+    high = None if declared.high is None else declared.high * declared.scale
     return [hundredths(low), hundredths(high)]
 
 
@@ -141,10 +141,10 @@ ABOUT_FIELDS = ("organisation", "model", "parameters", "date", "cost")
 """Fields that submissions state of their systems, which are columns of tables."""
 
 
-def get_fact(file: ScoreFile, name: str) -> str:
+def get_fact(file: ScoreFile, field: str) -> str:
     """Get a fact that a submission states about its system, as text; empty if it does not."""
-    value = getattr(file.about, name, None)
-    return "" if value is None else show_cost(value) if name == "cost" else str(value)
+    value = getattr(file.about, field, None)
+    return "" if value is None else show_cost(value) if field == "cost" else str(value)
 
 
 def list_facts(file: ScoreFile) -> list[tuple[str, str]]:
@@ -177,12 +177,12 @@ def explain_measures(views: Sequence[View]) -> list[tuple[str, str, str]]:
     ]
 
 
-def describe_measure(name: str) -> str:
+def describe_measure(measure: str) -> str:
     """Write a measure's definition and better direction in one line."""
-    return "; ".join(filter(None, (definition(name), BETTER[direction(name)])))
+    return "; ".join(filter(None, (definition(measure), BETTER[direction(measure)])))
 
 
-def definition(name: str) -> str:
+def definition(measure: str) -> str:
     """Get a measure's definition in one line; empty for an unknown measure."""
-    measure = find_measure(name.split("[")[0])
-    return measure.definition if measure is not None else ""
+    declared = find_measure(measure.split("[")[0])
+    return declared.definition if declared is not None else ""

@@ -341,12 +341,12 @@ def open_pull_request(
     return PullRequest("opened", str(done.pr_url), replaced)
 
 
-def read_tasks(path: Path, name: object = None) -> set[str]:
+def read_tasks(path: Path, shown_name: object = None) -> set[str]:
     """Read the ids of a Hub benchmark's tasks (leaderboards) from its ``eval.yaml``.
 
     Args:
         path: the file.
-        name: its name in messages; None for its path.
+        shown_name: its name in messages; None for its path.
 
     Raises:
         InputError: the file is not a list of tasks.
@@ -358,7 +358,7 @@ def read_tasks(path: Path, name: object = None) -> set[str]:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise InputError(
             f"not a list of tasks ({reason})",
-            path=name or path,
+            path=shown_name or path,
             allowed=_ALLOWED,
             code="schema-mismatch",
         ) from error

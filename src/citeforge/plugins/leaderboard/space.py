@@ -120,38 +120,38 @@ class Desk:
         )  # fmt: skip
 
     @contextmanager
-    def score(self, upload: str | None, name: str) -> Iterator[Reply]:
+    def score(self, upload: str | None, board_name: str) -> Iterator[Reply]:
         """Check an uploaded file for a board, and score it if labels are public; yield the reply.
 
         The reply's files last as long as the block.
 
         Args:
             upload: path of the file; None without one.
-            name: name of the board.
+            board_name: name of the board.
         """
         with tempfile.TemporaryDirectory(prefix="citeforge-space-") as work:
             folder = Path(work)
             try:
-                account = "visitor" if self._hidden[name] else None
-                board = local_board(self._boards[name], folder / "board")
+                account = "visitor" if self._hidden[board_name] else None
+                board = local_board(self._boards[board_name], folder / "board")
                 outcome = self._check_upload(board, upload, folder, account)
             except CiteforgeError as error:
                 yield _make_refusal(error)
                 return
             if not outcome.is_scored:
-                yield Reply(_render_findings(outcome, is_hidden=self._hidden[name]))
+                yield Reply(_render_findings(outcome, is_hidden=self._hidden[board_name]))
                 return
             page = (folder / REPORT).read_bytes()
             scores = sorted(folder.glob(f"{Path(SCORES).stem}*.json"))
             files = tuple(map(str, (folder / REPORT, *scores)))
             yield Reply(_render_findings(outcome), _embed_page(page), files)
 
-    def submit(self, upload: str | None, name: str, account: str | None) -> Reply:
+    def submit(self, upload: str | None, board_name: str, account: str | None) -> Reply:
         """Check an uploaded file by the rules of a board, add it to the queue, and reply.
 
         Args:
             upload: path of the file; None without one.
-            name: name of the board.
+            board_name: name of the board.
             account: account that is signed in; None without one.
         """
         if self._queue is None:
@@ -176,7 +176,7 @@ class Desk:
                 return event, folder / event.submission
 
             try:
-                is_new = self._queue.add(self._boards[name], check)
+                is_new = self._queue.add(self._boards[board_name], check)
             except CiteforgeError as error:
                 if not error.code.startswith("hub-"):
                     return _make_refusal(error)
@@ -193,14 +193,14 @@ class Desk:
         return Reply(_render_findings(outcomes[-1], status=state))
 
     def _check_upload(
-        self, board: Board, upload: str | None, work: Path, account: str | None
+        self, board: Board, upload: str | None, work_folder: Path, account: str | None
     ) -> Outcome:
         """Check an uploaded file in a subprocess, and score it there if ``account`` is None.
 
         Args:
             board: its board.
             upload: path of the file.
-            work: folder of the subprocess.
+            work_folder: folder of the subprocess.
             account: account that submits it.
 
         Raises:
@@ -220,7 +220,7 @@ class Desk:
                     "this leaderboard takes", code="too-large",
                     allowed="answers alone, without fields of your own, or fewer runs",
                 )  # fmt: skip
-            shutil.copyfile(source, work / source.name)
+            shutil.copyfile(source, work_folder / source.name)
         except OSError as error:
             raise InputError(
                 f"cannot be read any more ({error.strerror})", allowed="upload it again",
@@ -230,9 +230,9 @@ class Desk:
             board.model_dump_json(), source.name, self.megabytes, self._memory, self._seconds,
             account,
         )  # fmt: skip
-        return self._run_subprocess(task, work)
+        return self._run_subprocess(task, work_folder)
 
-    def _run_subprocess(self, task: Task, work: Path) -> Outcome:
+    def _run_subprocess(self, task: Task, work_folder: Path) -> Outcome:
         """Run a task of checking or scoring in a subprocess; return its outcome.
 
         Raises:
@@ -241,12 +241,14 @@ class Desk:
         command = [sys.executable, "-P", "-m", "citeforge.plugins.leaderboard.space_scoring"]
         try:
             given = msgspec.json.encode(task)
-            done = run_group(command, given, _subprocess_environment(work), self._seconds, work)
+            done = run_group(
+                command, given, _subprocess_environment(work_folder), self._seconds, work_folder
+            )
         except subprocess.TimeoutExpired as error:
             raise self._time_error() from error
         # What it has read may have changed what it does: no link leads out of its folder.
-        if done.returncode == 0 and not any(path.is_symlink() for path in work.iterdir()):
-            return msgspec.json.decode((work / OUTCOME).read_bytes(), type=Outcome)
+        if done.returncode == 0 and not any(path.is_symlink() for path in work_folder.iterdir()):
+            return msgspec.json.decode((work_folder / OUTCOME).read_bytes(), type=Outcome)
         if is_ended_by(done.returncode, "SIGXCPU"):
             raise self._time_error()
         text = done.stderr.decode(errors="replace")
@@ -299,10 +301,15 @@ def _localise_board(board: Board) -> Board:
     return board.model_copy(update={"benchmark": str(folder.resolve()), "gold": None})
 
 
-def _subprocess_environment(work: Path) -> dict[str, str]:
+def _subprocess_environment(work_folder: Path) -> dict[str, str]:
     """Make the scoring subprocess's environment variables: no token, offline, one thread."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    own = {"HOME": str(work), "TMPDIR": str(work), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    own = {
+        "HOME": str(work_folder),
+        "TMPDIR": str(work_folder),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
     return kept | own | {"OPENBLAS_NUM_THREADS": "1"}
 
 

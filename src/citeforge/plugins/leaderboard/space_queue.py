@@ -135,8 +135,11 @@ class Queue:
         return _Remote(commit, read_history(local.history_file))
 
 
-def local_board(board: Board, work: Path) -> Board:
+def local_board(board: Board, work_folder: Path) -> Board:
     """Copy a board with the paths of history and submissions set to a local folder."""
     return board.model_copy(
-        update={"history": work / "history.jsonl", "submissions": work / "submissions"}
+        update={
+            "history": work_folder / "history.jsonl",
+            "submissions": work_folder / "submissions",
+        }
     )

@@ -70,9 +70,9 @@ def start_leaderboard(
     heading = title or "Leaderboard"
     start = environment().overlay(autoescape=False, keep_trailing_newline=True)
 
-    def render(name: str, **values: object) -> str:
+    def render(file_name: str, **values: object) -> str:
         """Render the template of one file of a leaderboard's repository."""
-        return start.get_template(f"start/{name}.j2").render(title=heading, **values)
+        return start.get_template(f"start/{file_name}.j2").render(title=heading, **values)
 
     texts = {
         CONFIG: render("leaderboard.yaml", content=content.rstrip("\n")),

@@ -249,7 +249,7 @@ def check_file_name(path: Path) -> str:
 
 
 def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -> PendingSubmission:
-    """Assign a submission to its board; raise an error if its file cannot be stored there.
+    """Assign a submission to a board, named or found; raise an error if it cannot be stored.
 
     Args:
         path: the submission.
@@ -309,18 +309,18 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
     return pending
 
 
-def _find_board(path: Path, boards: Boards, name: str | None) -> Board:
-    """Find a submission's board: by ``name``, its folder, or the benchmark hash in its header.
+def _find_board(path: Path, boards: Boards, board_name: str | None) -> Board:
+    """Find a submission's board: by its name, its folder, or the benchmark hash in its header.
 
     Args:
         path: the submission.
         boards: boards of the leaderboard.
-        name: name of its board; None to find it.
+        board_name: name of its board; None to find it.
     """
     if len(boards.boards) == 1:
         return boards.boards[0]
-    if name is not None:
-        return next(b for b in boards.boards if b.name == name)
+    if board_name is not None:
+        return next(b for b in boards.boards if b.name == board_name)
     here = path.parent.resolve()
     inside = [b for b in boards.boards if b.submissions_folder.resolve() == here]
     if inside:
@@ -361,14 +361,14 @@ def _require_gold(config: Path, boards: Boards) -> None:
 
 
 def _check_all(
-    paths: Sequence[Path], boards: Boards, name: str | None, replace: bool
+    paths: Sequence[Path], boards: Boards, board_name: str | None, replace: bool
 ) -> list[PendingSubmission]:
     """Check every submission against the rules of its board, for ``--check`` and before scoring.
 
     Args:
         paths: submissions.
         boards: boards of the leaderboard.
-        name: name of the board of all of them; None to find each one's.
+        board_name: name of the board of all of them; None to find each one's.
         replace: whether a file may replace another one of the same name.
 
     Raises:
@@ -378,7 +378,7 @@ def _check_all(
     checked: dict[Path, PendingSubmission] = {}
     for path in paths:
         try:
-            pending = _make_pending(path, boards, name, replace)
+            pending = _make_pending(path, boards, board_name, replace)
         except InputError as error:
             findings = Findings(errors=[Finding.from_error(error)])
             checked[path] = PendingSubmission(path, findings=findings)

@@ -133,7 +133,7 @@ class View:
 
 
 def _missing_queries(file: ScoreFile) -> set[str]:
-    """Collect the queries whose answer is missing; none of a file without answers (--details)."""
+    """Collect the queries with a missing answer; none if the score file has no answers."""
     return {answer.query_id for answer in file.answers if answer.is_missing}
 
 

@@ -149,23 +149,23 @@ def claim_tokens(parsed: Parsed, cited: Collection[int], claim_token: int) -> li
     return sorted({node.index for node in root.walk()})
 
 
-def _remove_other_claim(root: Node, mine: Node, other: Node) -> Node:
-    """Remove another cited token's claim from a dependency tree; return the new root.
+def _remove_other_claim(root: Node, claim_node: Node, other_node: Node) -> Node:
+    """Remove another cited token's claim (its node) from a dependency tree; return the root.
 
     Args:
         root: of the tree, which is changed.
-        mine: the token whose claim is looked for.
-        other: the other token.
+        claim_node: the token whose claim is looked for.
+        other_node: the other token.
     """
-    joint = _find_lowest_common_node(root, mine, other)
-    if joint is mine:
-        joint.remove(joint.child_above(other.index))
+    joint = _find_lowest_common_node(root, claim_node, other_node)
+    if joint is claim_node:
+        joint.remove(joint.child_above(other_node.index))
         return root
-    mine_below = joint.child_above(mine.index)
-    if joint is other:
+    mine_below = joint.child_above(claim_node.index)
+    if joint is other_node:
         _replace_by_child(root, joint, mine_below)
         return root
-    other_below = joint.child_above(other.index)
+    other_below = joint.child_above(other_node.index)
     first, last = sorted((mine_below.index, other_below.index))
     between = [
         child for child in joint.children
@@ -195,11 +195,11 @@ def _remove_other_claim(root: Node, mine: Node, other: Node) -> Node:
     return root
 
 
-def _find_lowest_common_node(root: Node, one: Node, other: Node) -> Node:
+def _find_lowest_common_node(root: Node, first: Node, second: Node) -> Node:
     """Find the lowest common ancestor of two nodes of a dependency tree."""
     node = root
-    while node is not one and node is not other:
-        wanted = {one.index, other.index}
+    while node is not first and node is not second:
+        wanted = {first.index, second.index}
         below = [c for c in node.children if any(n.index in wanted for n in c.walk())]
         if len(below) != 1:
             break

@@ -183,20 +183,20 @@ def cover_greedily(matrix: Booleans) -> int:
 
 
 def _ask_relevance(
-    answer: Answer, texts: Sequence[str]
+    answer: Answer, statement_texts: Sequence[str]
 ) -> Generator[list[Pair], list[Value], list[Value]]:
     """Ask which statements are relevant to the question; all, if the judge answers no questions."""
     if not answer.submission.tools.get_judge().answers_questions:
-        return [_ONE] * len(texts)
-    return (yield [Pair(answer.query, text, CORE) for text in texts])
+        return [_ONE] * len(statement_texts)
+    return (yield [Pair(answer.query, text, CORE) for text in statement_texts])
 
 
 def _ask_support(
-    texts: Sequence[str], sources: Sequence[str]
+    statement_texts: Sequence[str], sources: Sequence[str]
 ) -> Generator[list[Pair], list[Value], list[list[Value]]]:
     """Ask a judge whether each source supports each statement: a row per statement."""
-    values = iter((yield [Pair(source, text) for text in texts for source in sources]))
-    return [[next(values) for _ in sources] for _ in texts]
+    values = iter((yield [Pair(source, text) for text in statement_texts for source in sources]))
+    return [[next(values) for _ in sources] for _ in statement_texts]
 
 
 _declare = partial(per_answer, "deeptrace", source=PAPER, reads_labels=False)
@@ -325,13 +325,13 @@ def notebook_opinions(answers: Answers) -> dict[AnswerKey, Opinion]:
 
 
 def _find_opinions(
-    answers: Answers, texts: Mapping[AnswerKey, Sequence[str]]
+    answers: Answers, statement_texts: Mapping[AnswerKey, Sequence[str]]
 ) -> dict[AnswerKey, Opinion]:
     """Ask a judge, in four rounds, which answers are one-sided and overconfident.
 
     Args:
         answers: of a submission.
-        texts: their statements.
+        statement_texts: their statements.
 
     Raises:
         CannotError: the judge decides entailment alone, or no question takes a side.
@@ -342,7 +342,7 @@ def _find_opinions(
     debated = [a for a in answers if judge_pair(judge, _make_debated_question(a)).high]
     if not debated:
         raise CannotError("no question takes a side", code="no-gold")
-    cores = {a.key: [Pair(a.query, text, CORE) for text in texts[a.key]] for a in debated}
+    cores = {a.key: [Pair(a.query, text, CORE) for text in statement_texts[a.key]] for a in debated}
     judge.ask(pair for pairs in cores.values() for pair in pairs)
     stances = {
         a.key: [replace(pair, question=STANCE) for pair in cores[a.key]

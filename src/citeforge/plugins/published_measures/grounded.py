@@ -40,11 +40,13 @@ ELIGIBLE, FACT_STATED = "llm-eligible", "llm-fact-stated"
 
 
 def _judge_groundedness(
-    answer: Answer, texts: Sequence[str], passages: Sequence[Passage]
+    answer: Answer, statement_texts: Sequence[str], passages: Sequence[Passage]
 ) -> Generator[list[Pair], list[Value], Value]:
     """Ask the judge whether the passages together support all statements of fact (0 or 1)."""
     source = premise(passages, range(len(passages)), True)
-    values = dict(zip(texts, (yield [Pair(source, text) for text in texts]), strict=True))
+    values = dict(
+        zip(statement_texts, (yield [Pair(source, text) for text in statement_texts]), strict=True)
+    )
     if answer.submission.tools.get_judge().answers_questions:
         unsure = [text for text, value in values.items() if not value.low]
         stated = yield [Pair(answer.query, text, FACT_STATED) for text in unsure]

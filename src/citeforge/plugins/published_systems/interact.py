@@ -250,10 +250,12 @@ def _make_renderer(setting: Setting[Any], template: str) -> Callable[..., str]:
 
 
 def _to_steps(
-    demo: Demonstration, base: int, write_step_before: Callable[[ExampleSentence], str]
+    demo: Demonstration, first_number: int, write_step_before: Callable[[ExampleSentence], str]
 ) -> list[str]:
     """Write a few-shot example's answer as steps; ``write_step_before`` precedes each sentence."""
-    steps = ((write_step_before(s), f"Output: {s.renumber_citations(base)}") for s in demo.answer)
+    steps = (
+        (write_step_before(s), f"Output: {s.renumber_citations(first_number)}") for s in demo.answer
+    )
     return [*filter(None, chain.from_iterable(steps)), "End"]
 
 

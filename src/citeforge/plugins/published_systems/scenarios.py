@@ -207,8 +207,8 @@ def _normalise_query(text: str) -> str:
 
 
 def _fuse_rankings(
-    method: str, rankings: Sequence[Ranking], search: Search, item: Item
+    method: str, rankings: Sequence[Ranking], search: Search, query_item: Item
 ) -> list[str]:
     """Fuse rankings by a named method into one list of passage ids, best first."""
     fuse = FUSIONS.maker(method)()
-    return [name for name, _ in fuse(rankings, search.scorer(item, item.query))]
+    return [name for name, _ in fuse(rankings, search.scorer(query_item, query_item.query))]

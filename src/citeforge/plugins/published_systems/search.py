@@ -108,11 +108,11 @@ class Search:
         identity = {"first": self._first.identity(), **second, "depth": o.depth}
         setting.facts["retrieval"] = {"over": self._over, **identity}
 
-    def rankings(self, item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
+    def rankings(self, query_item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
         """Retrieve passages for each query text: rankings of (passage id, score), best first.
 
         Args:
-            item: query of the benchmark; with ``--over context`` its passages are searched.
+            query_item: query of the benchmark; with ``--over context`` its passages are searched.
             queries: texts to search for, such as the item's own query.
             depth: most passages per query.
         """
@@ -120,33 +120,37 @@ class Search:
         texts = {str(n): text for n, text in enumerate(queries)}
         retriever = self._first
         if self._over != "corpus":
-            retriever = Bm25([p.id for p in item.passages], self._join_titles(item.passages))
+            retriever = Bm25(
+                [p.id for p in query_item.passages], self._join_titles(query_item.passages)
+            )
         n_first = depth if self._second is None else self._setting.options.depth
         ranked = retriever.rank(texts, n_first)
         rankings = {name: [(r.docid, r.score) for r in rows] for name, rows in ranked.items()}
         if self._second is None:
             return [rankings[name] for name in texts]
         return [
-            rerank([rankings[name]], self.scorer(item, text))[:depth]
+            rerank([rankings[name]], self.scorer(query_item, text))[:depth]
             for name, text in texts.items()
         ]
 
-    def scorer(self, item: Item, text: str) -> Scorer:
-        """Make the function that reranks passages, by id, against a query text."""
+    def scorer(self, query_item: Item, text: str) -> Scorer:
+        """Make the function that reranks a query's passages, by id, against a query text."""
 
         def score(ids: Sequence[str]) -> list[float]:
             """Score passages, by id, against the query text, rounded to 6 decimals."""
             assert self._second is not None
-            pairs = [(text, passage) for passage in self._join_titles(self.passages(item, ids))]
+            pairs = [
+                (text, passage) for passage in self._join_titles(self.passages(query_item, ids))
+            ]
             return [round(s, 6) + 0.0 for s in self._second.scores(pairs)]
 
         return score
 
-    def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
+    def passages(self, query_item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Get passages by their ids, from the corpus or from the context of a query."""
         if self._over == "corpus":
             return tuple(map(self._corpus.get, ids))
-        by_id = {p.id: p for p in item.passages}
+        by_id = {p.id: p for p in query_item.passages}
         return tuple(by_id[i] for i in ids)
 
     @staticmethod

@@ -18,33 +18,33 @@ _LARGEST_FIRST = 1 << 20
 """Bytes of a file that is not in lines, in which its first response is looked for."""
 
 
-def find_layout(row: Node, candidates: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
+def find_layout(line: Node, candidates: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
     """Find the first layout that fits a line: (layout, tool's response in the line), or None."""
-    bodies = _possible_bodies(row)
+    bodies = _possible_bodies(line)
     return next(((lay, body) for lay in candidates for body in bodies if lay.matches(body)), None)
 
 
-def find_body(row: Node) -> Node:
+def find_body(line: Node) -> Node:
     """Guess which object in a line is the tool's response, where no layout fits the line."""
-    return _possible_bodies(row)[0]
+    return _possible_bodies(line)[0]
 
 
-def _possible_bodies(row: Node) -> list[Node]:
+def _possible_bodies(line: Node) -> list[Node]:
     """List the objects in a line that may be the tool's response, the line itself last."""
-    nodes = (node for path in declarations().line.bodies for node in row.each(path))
+    nodes = (node for path in declarations().line.bodies for node in line.each(path))
     return [node for node in nodes if isinstance(node.value, dict)]
 
 
-def require_whole(row: Node) -> None:
+def require_whole(line: Node) -> None:
     """Raise an error if a line has chunks of a streamed response, not a whole one.
 
     Args:
-        row: a line of a file of responses.
+        line: a line of a file of responses.
 
     Raises:
         InputError: says how to get whole responses.
     """
-    bodies = (node for path in declarations().line.bodies for node in row.each(path))
+    bodies = (node for path in declarations().line.bodies for node in line.each(path))
     for body in bodies:
         first = body.first("0") if isinstance(body.value, list) else body
         is_chunk = first is not None and first.matches(declarations().line.chunks)
@@ -101,9 +101,9 @@ def _recognise(path: Path, start: bytes) -> str | None:
     return None if found is None else found[0].form
 
 
-def read_row(row: dict[str, Any]) -> Node:
+def read_row(fields: dict[str, Any]) -> Node:
     """Wrap a line's fields as a JSON node; dotted names become nested objects."""
-    return Node(unflatten(row) if any("." in name for name in row) else row)
+    return Node(unflatten(fields) if any("." in name for name in fields) else fields)
 
 
 def _first_value(path: Path, is_array: bool) -> Any:

@@ -120,17 +120,17 @@ def _find_outcomes(answers: Answers, strict: bool) -> dict[AnswerKey, Counter[st
     return {key: Counter(_find_outcome(q, decisions) for q in some) for key, some in rows}
 
 
-def _list_judge_questions(inputs: Answers, item: Answer, strict: bool) -> list[Pair | str]:
+def _list_judge_questions(inputs: Answers, report: Answer, strict: bool) -> list[Pair | str]:
     """List, per statement–URL pair of a report, the judge's question or a known outcome."""
-    pages = {normalise_url(p.url): p for p in item.passages if p.url}
+    pages = {normalise_url(p.url): p for p in report.passages if p.url}
     texts = {
         name: premise_text(page, strict) for name, page in pages.items() if has_text(page.text)
     }
-    facts = item.facts
+    facts = report.facts
     if facts is None:
         segmenter = inputs.tools.get_segmenter()
-        urls = [p.url for p in item.passages]
-        facts = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls)
+        urls = [p.url for p in report.passages]
+        facts = statement_pairs(report.output, segmenter, KEYS[inputs.protocol], urls)
     questions: list[Pair | str] = []
     for one in facts:
         text = texts.get(normalise_url(one.url))

@@ -224,19 +224,19 @@ class ResponseFile:
         unread = None if responses[0].has_list else _find_unread_documents(row, responses[0])
         return _Line(number, _read_fields(query, row, layout, body), responses, unread)
 
-    def _find_query(self, row: Node, layout: Layout, body: Node) -> str:
+    def _find_query(self, line: Node, layout: Layout, body: Node) -> str:
         """Find the id of the query that a line answers: from its fields or its question's text.
 
         Args:
-            row: the line.
+            line: the line.
             layout: how the tool lays its responses out.
             body: the response in the line.
         """
         paths = declarations().line
-        names = (n.value for n in row.each(paths.names) if type(n.value) in (str, int))
-        ids = (n.value for path in paths.ids for n in row.each(path))
+        names = (n.value for n in line.each(paths.names) if type(n.value) in (str, int))
+        ids = (n.value for path in paths.ids for n in line.each(path))
         name = next(chain(names, filter(self._queries.knows, ids)), None)
-        asked = [*body.each(layout.question), *row.each(paths.questions)]
+        asked = [*body.each(layout.question), *line.each(paths.questions)]
         answers = body.each(layout.answers) if layout.answers else []
         asked += [n for answer in answers for n in answer.each(layout.question)]
         question = next((parse_text(n.value) for n in asked if isinstance(n.value, str)), None)
@@ -251,14 +251,14 @@ class ResponseFile:
         return self._queries.find_id(name, str(question or "") if name is None else "")
 
 
-def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineFields:
+def _read_fields(query: str, line: Node, layout: Layout, body: Node) -> LineFields:
     """Read a line's fields other than the response: context set, run, documents, web pages.
 
     Names that the response itself uses belong to the response.
 
     Args:
         query: id of the query.
-        row: the line.
+        line: the line.
         layout: how the tool lays its responses out.
         body: the response in the line.
     """
@@ -266,7 +266,7 @@ def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineField
         path.strip().split(".")[0] for path in f"{layout.sources} | {layout.text}".split("|")
     }
     values = {
-        k: v for k, v in row.value.items() if row.value is not body.value or k not in of_response
+        k: v for k, v in line.value.items() if line.value is not body.value or k not in of_response
     }
     outside = Node(values)
     documents = outside.first("documents")
@@ -277,27 +277,27 @@ def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineField
         outside.number("run") or 0,
         None if documents is None else [read_source(d, True) for d in documents.items()],
         [read_source(page) for page in outside.each("pages.*")],
-        next((n.value for n in row.each(_PROMPTS) if isinstance(n.value, str)), None),
+        next((n.value for n in line.each(_PROMPTS) if isinstance(n.value, str)), None),
     )
 
 
-def _find_unread_documents(row: Node, response: Response) -> str | None:
+def _find_unread_documents(line: Node, response: Response) -> str | None:
     """Find the path of documents in a line that the reader ignores; None if there are none."""
     texts, said = declarations().line.unread, "\n".join([response.text, *response.thoughts])
-    found = row.first(texts) if row.has(texts) else find_documents(row, said, search_items=True)
+    found = line.first(texts) if line.has(texts) else find_documents(line, said, search_items=True)
     return None if found is None else found.json_path
 
 
-def _require_answer(row: Node) -> None:
+def _require_answer(line: Node) -> None:
     """Raise an error if a line records that the request to the tool failed.
 
     Raises:
         InputError: says why it failed.
     """
     paths = declarations().line
-    error, failed = row.first(paths.errors), row.first(paths.failed)
-    status = row.first("response.status_code")
-    is_graded = row.has("response.output") and row.has("grading_result")  # an answer all the same
+    error, failed = line.first(paths.errors), line.first(paths.failed)
+    status = line.first("response.status_code")
+    is_graded = line.has("response.output") and line.has("grading_result")  # an answer all the same
     reason = None if error is None or is_graded else error.value
     if failed is not None:
         reason = reason or failed.value["type"]

@@ -233,7 +233,7 @@ def _have_same_text(passage: str, source: str) -> bool:
 
 
 def _choose_numbers(
-    sources: Sequence[CitedSource], positions: Sequence[int | None], n_shown: int, base: int
+    sources: Sequence[CitedSource], positions: Sequence[int | None], n_shown: int, first_number: int
 ) -> list[int]:
     """Assign each source its citation number; sources not shown get numbers beyond the last.
 
@@ -241,13 +241,13 @@ def _choose_numbers(
         sources: sources of the response.
         positions: position of each among the passages shown; None for one that was not shown.
         n_shown: number of passages shown.
-        base: number of the first passage.
+        first_number: number of the first passage.
     """
     numbers, beyond = [], count(n_shown)
     for source, at in zip(sources, positions, strict=True):
         if at is None and source.is_absent and source.index is not None:
             at = source.index if source.index >= n_shown else None
-        numbers.append(base + (next(beyond) if at is None else at))
+        numbers.append(first_number + (next(beyond) if at is None else at))
     return numbers
 
 

@@ -128,10 +128,10 @@ class Response:
             self.sources[at] = replace(other, text=text)
         return at
 
-    def find_id(self, name: str) -> int | None:
+    def find_id(self, source_id: str) -> int | None:
         """Find the position of the response's first source with an id; None if there is none."""
         self._index_sources()
-        return self._by_id.get(name)
+        return self._by_id.get(source_id)
 
     def _index_sources(self) -> None:
         """Index the response's sources that were added since the last call, by key and id."""

@@ -99,18 +99,18 @@ def _source_from_text(text: str, field: str, refuses_repr: bool) -> CitedSource:
     return CitedSource(text=text)
 
 
-def _unwrap(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _unwrap(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split a document's JSON: (fields of its wrapper, fields of the document inside).
 
     Args:
-        value: the document, whose fields may be in an object inside it, such as ``node``.
+        document: the document, whose fields may be in an object inside it, such as ``node``.
     """
-    outer = dict(value)
+    outer = dict(document)
     if outer.get("lc"):  # LangChain's dump: `id` names the class
         outer.pop("id", None)
     inner: dict[str, Any] = {}
     for name in declarations().document.wrappers:
-        for node in Node(value).each(name):
+        for node in Node(document).each(name):
             if isinstance(node.value, dict):
                 more = _unwrap(node.value)
                 inner |= {**more[0], **more[1]}

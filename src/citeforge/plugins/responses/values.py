@@ -118,14 +118,14 @@ class Node:
         found = names.get(type(self.value), "a number")
         raise InputError(f"is {found}", field=self.json_path, allowed=wanted, code="wrong-type")
 
-    def _follow_step(self, name: str) -> Iterator[Node]:
+    def _follow_step(self, step: str) -> Iterator[Node]:
         """Yield the JSON values one path step away: field, index, any field (%) or item (*).
 
         Args:
-            name: the step; ``field=value`` yields the node itself if the field has this value.
+            step: the step; ``field=value`` yields the node itself if the field has this value.
         """
         value = self.value
-        field, equals, wanted = name.partition("=")
+        field, equals, wanted = step.partition("=")
         if equals:
             is_false = wanted == "false"
             yield from (
@@ -133,14 +133,14 @@ class Node:
                 for inner in self._follow_step(field)
                 if inner.value == wanted or (is_false and inner.value is False)
             )
-        elif name == "*":
+        elif step == "*":
             yield from self.items()
-        elif isinstance(value, list) and name.lstrip("-").isdigit():
-            at = int(name) % len(value) if value else -1
+        elif isinstance(value, list) and step.lstrip("-").isdigit():
+            at = int(step) % len(value) if value else -1
             yield from (n for n in self.items() if n.json_path == f"{self.json_path}[{at}]")
         elif isinstance(value, dict):
-            camel = camel_case(name)
-            names = value if name == "%" else [name] if value.get(name) is not None else [camel]
+            camel = camel_case(step)
+            names = value if step == "%" else [step] if value.get(step) is not None else [camel]
             for found in names:
                 if value.get(found) is not None:
                     yield Node(value[found], f"{self.json_path}.{found}".lstrip("."))

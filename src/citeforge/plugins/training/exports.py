@@ -104,28 +104,28 @@ class _ExportState:
             )
         ]
 
-    def find_reason(self, row: int, table: ContextTable) -> str | None:
+    def find_reason(self, question_row: int, table: ContextTable) -> str | None:
         """Get the reason why a training export leaves a question out; None if it does not."""
-        return self._reasons[row] or (
-            None if table.relevant[row] else "without recall: no relevant passage is shown"
+        return self._reasons[question_row] or (
+            None if table.relevant[question_row] else "without recall: no relevant passage is shown"
         )
 
-    def get_context(self, name: str) -> ContextTable:
+    def get_context(self, context_name: str) -> ContextTable:
         """Get a context set; raise an error if its passages have no relevance judgements."""
-        table = self.benchmark.context(name)
+        table = self.benchmark.context(context_name)
         if not table.is_labelled:
             raise InputError(
-                f"context {name!r}: its passages have no relevance judgements, so that citations "
-                "cannot be rewarded",
+                f"context {context_name!r}: its passages have no relevance judgements, so that "
+                "citations cannot be rewarded",
                 path=self.benchmark.folder,
                 allowed="a benchmark with judged passages, or joined with its gold half",
                 code="no-relevant",
             )
         return table
 
-    def make_prompts(self, name: str) -> Iterator[tuple[int, list[dict[str, str]]]]:
+    def make_prompts(self, context_name: str) -> Iterator[tuple[int, list[dict[str, str]]]]:
         """Yield (row of the query, prompt as messages) for all queries of a context set."""
-        texts = render_prompts(self.benchmark, name, self.template)
+        texts = render_prompts(self.benchmark, context_name, self.template)
         for row, (_, text) in enumerate(texts):
             yield row, [{"role": "user", "content": text}]
 

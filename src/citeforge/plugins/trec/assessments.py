@@ -87,14 +87,14 @@ class PointLists:
     points: dict[str, Points] = field(default_factory=dict)
     labels: dict[Key, Points] = field(default_factory=dict)
 
-    def find(self, names: Sequence[str], topic: str) -> Points | None:
-        """Get a topic's points (nuggets, criteria), with labels of this run's answer if any.
+    def find(self, run_names: Sequence[str], topic: str) -> Points | None:
+        """Get a topic's points (nuggets, criteria), with labels of the named run's answer if any.
 
         Args:
-            names: names that files may have for the run.
+            run_names: names that files may have for the run.
             topic: id of a query.
         """
-        return find_labels(self.labels, names, topic) or self.points.get(topic)
+        return find_labels(self.labels, run_names, topic) or self.points.get(topic)
 
 
 def find_labels(labels: Mapping[Key, V], run_names: Sequence[str], topic: str) -> V | None:
@@ -422,21 +422,23 @@ def _read_short_answers(row: _Criterion, make_error: MakeError) -> Iterator[Poin
         yield Point(text, None, IMPORTANCE[importance], row.question_id, answer.answer_id)
 
 
-def _add_points(lists: PointLists, key: Key, points: Points, make_error: MakeError) -> None:
+def _add_points(
+    lists: PointLists, run_and_topic: Key, points: Points, make_error: MakeError
+) -> None:
     """Add points to a topic and, if they are labelled, to a run's answer to it.
 
     Args:
         lists: points by topic, and labelled ones by run and topic.
-        key: (run, topic).
+        run_and_topic: (run, topic).
         points: points of the row.
         make_error: makes an error that names file and line.
     """
     bare = tuple(replace(p, value=None) for p in points)
     if points == bare:
-        _set_once(lists.points, key[1], bare, make_error)
+        _set_once(lists.points, run_and_topic[1], bare, make_error)
     else:
-        _set_once(lists.labels, key, points, make_error)
-        lists.points.setdefault(key[1], bare)
+        _set_once(lists.labels, run_and_topic, points, make_error)
+        lists.points.setdefault(run_and_topic[1], bare)
 
 
 def _set_once(table: dict[K, V], key: K, value: V, make_error: MakeError) -> None:

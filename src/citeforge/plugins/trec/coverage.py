@@ -257,20 +257,20 @@ def _value_points(
     )  # fmt: skip
     anything = Value(family.lowest, 1.0)
 
-    def value(key: AnswerKey, answer: Answer, point: Point) -> Value | None:
+    def value(answer_key: AnswerKey, answer: Answer, point: Point) -> Value | None:
         """Get how far an answer meets a point (nugget, criterion): value, range, or None.
 
         The point's label counts, or else the judge's decision. Without either, the point counts
         only in ``strict``, with the full range.
 
         Args:
-            key: key of the answer.
+            answer_key: key of the answer.
             answer: the answer; a missing one may have met the point or not.
             point: the point, with a label if there is one.
         """
         if answer.is_missing:
             return anything
-        support, decision = point.value, decisions.get(Pair(texts[key], point.text))
+        support, decision = point.value, decisions.get(Pair(texts[answer_key], point.text))
         if support is None and isinstance(decision, Verdict):
             support = decision.level if decision.support is None else decision.support
             support = max(support, family.lowest)
@@ -283,12 +283,12 @@ def _value_points(
         yield key, item, [(p, value(key, item, p)) for p in points]
 
 
-def _answer_text(inputs: Answers, item: Answer) -> str:
+def _answer_text(answers: Answers, answer: Answer) -> str:
     """Get an answer's text without citation marks."""
-    if item.sentences is not None:
-        return " ".join(s.text for s in item.sentences)
-    markers = inputs.grammar.parse(item.output, item.n_passages).markers
-    return without_markers(item.output, markers)
+    if answer.sentences is not None:
+        return " ".join(s.text for s in answer.sentences)
+    markers = answers.grammar.parse(answer.output, answer.n_passages).markers
+    return without_markers(answer.output, markers)
 
 
 _NUGGETS = _Family(

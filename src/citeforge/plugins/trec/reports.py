@@ -232,14 +232,14 @@ def _list_passage_ids(report: TrecReport) -> list[str]:
 
 
 def _to_submission_line(
-    report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int
+    report: TrecReport, texts: Mapping[str, tuple[str, str]], first_number: int
 ) -> SubmissionLine:
     """Convert a TREC report to a submission line, with a line of text per sentence.
 
     Args:
         report: the report.
         texts: (title, text) of passages, by id.
-        base: number of the first passage in marks.
+        first_number: number of the first passage in marks.
     """
     ids, n_listed = _list_passage_ids(report), len(report.references or [])
     n = len(ids)
@@ -257,7 +257,9 @@ def _to_submission_line(
             CitedSentence(sentence.text, [p if p < len(ids) else None for p in cited_positions])
         )
         if text := " ".join(sentence.text.split()):  # else its marks would be the line's before
-            marks = "".join(f"[{base + position}]" for position in dict.fromkeys(cited_positions))
+            marks = "".join(
+                f"[{first_number + position}]" for position in dict.fromkeys(cited_positions)
+            )
             lines.append(_insert_marks(text, marks))
     passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0]) for i in ids]
     return SubmissionLine(report.topic, "\n".join(lines), passages=passages, sentences=sentences)

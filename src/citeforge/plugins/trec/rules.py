@@ -85,18 +85,18 @@ def _check_metadata(report: TrecReport, track: Track, topic_text: str | None) ->
             yield "narrative", f"{where}narrative: is not the text of the topic, word for word"
 
 
-def _check_sentence(report: TrecReport, track: Track, number: int) -> BrokenRules:
+def _check_sentence(report: TrecReport, track: Track, sentence_number: int) -> BrokenRules:
     """Yield the rules on citations and text that a report's sentence breaks.
 
     Args:
         report: the report.
         track: track with the rules.
-        number: index of the sentence.
+        sentence_number: index of the sentence.
 
     Returns:
         (rule, field and what is wrong in it) of each broken rule.
     """
-    sentence, field = report.sentences[number], f"{track.sentences}[{number}]"
+    sentence, field = report.sentences[sentence_number], f"{track.sentences}[{sentence_number}]"
     style = citation_style(sentence)
     if style is not None and style not in track.styles:
         styles = " or ".join(_STYLES[s] for s in track.styles)

@@ -229,23 +229,23 @@ def _list_sentences(inputs: Answers) -> list[_Sentences]:
     return rows
 
 
-def split_sentences(inputs: Answers, item: Answer) -> Sequence[CitedSentence]:
+def split_sentences(answers: Answers, answer: Answer) -> Sequence[CitedSentence]:
     """Get an answer's sentences with citations: as the system split them, else from its text."""
-    if item.sentences is not None:
-        return item.sentences
-    n, base, segmenter = len(item.passages), inputs.grammar.base, inputs.tools.get_segmenter()
-    reading = split_statements(item.output, inputs.grammar, segmenter, n)
+    if answer.sentences is not None:
+        return answer.sentences
+    n, base, segmenter = len(answer.passages), answers.grammar.base, answers.tools.get_segmenter()
+    reading = split_statements(answer.output, answers.grammar, segmenter, n)
     return [CitedSentence(s.text, [c - base for c in s.numbers]) for s in reading.statements]
 
 
 def _require_same_counts(
-    inputs: Answers, item: Answer, sentences: Sequence[CitedSentence], labels: SentenceLabels
+    answers: Answers, answer: Answer, sentences: Sequence[CitedSentence], labels: SentenceLabels
 ) -> None:
     """Raise an error if assessors' labels and an answer's citations differ in number.
 
     Args:
-        inputs: names of benchmark and system, for the error.
-        item: the answer.
+        answers: names of benchmark and system, for the error.
+        answer: the answer.
         sentences: its sentences with their citations.
         labels: a row of labels for each sentence.
 
@@ -256,27 +256,27 @@ def _require_same_counts(
     n_labels = [len(row) for row in labels]
     if n_cited != n_labels:
         raise InputError(
-            f"topic {inputs.query_ids[item.row]!r}: labels of {len(n_labels)} sentences "
-            f"with {n_labels} citations, and the answer of {inputs.names[0]} has {len(n_cited)} "
+            f"topic {answers.query_ids[answer.row]!r}: labels of {len(n_labels)} sentences "
+            f"with {n_labels} citations, and the answer of {answers.names[0]} has {len(n_cited)} "
             f"with {n_cited}",
-            path=", ".join(map(str, inputs.tools.options.assessments)),
+            path=", ".join(map(str, answers.tools.options.assessments)),
             allowed="labels of this run, one per citation (-1 for one that was not judged)",
             code="wrong-value",
         )
 
 
-def _make_pair(item: Answer, cited: int | None, statement: str) -> Pair | None:
+def _make_pair(answer: Answer, cited: int | None, statement: str) -> Pair | None:
     """Make the judge's (passage, statement) pair of a citation; None without passage or text.
 
     Args:
-        item: answer with its passages.
+        answer: answer with its passages.
         cited: position of the cited passage; None for a citation of no passage.
         statement: text that cites it.
     """
-    if cited is None or not 0 <= cited < len(item.passages):
+    if cited is None or not 0 <= cited < len(answer.passages):
         return None
-    passage = item.passages[cited]
-    if item.submission.protocol != "strict" and not passage.text.strip():
+    passage = answer.passages[cited]
+    if answer.submission.protocol != "strict" and not passage.text.strip():
         return None
     return Pair(premise_text(passage, strict=True), statement)
 
