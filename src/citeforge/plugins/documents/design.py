@@ -246,11 +246,13 @@ class Design(Wishes):
 
     @field_validator("found_topics")
     @classmethod
-    def _check_topics(cls, found: FoundTopics | None, info: ValidationInfo) -> FoundTopics | None:
+    def _check_topics(
+        cls, found_topics: FoundTopics | None, info: ValidationInfo
+    ) -> FoundTopics | None:
         """Refuse a design whose topics are both listed and to be found by clustering."""
-        if found is not None and info.data.get("topics"):
+        if found_topics is not None and info.data.get("topics"):
             raise ValueError("topics are listed and to be found; say one of both")
-        return found
+        return found_topics
 
     @field_validator("questions")
     @classmethod

@@ -27,7 +27,10 @@ def has_same_contexts(recipe: DocumentsRecipe, old: Package) -> bool:
 
 
 def read_kept_questions(
-    old: Package, passages: PassagePool, wanted: Mapping[QuestionSpec, int], counts: dict[str, int]
+    old: Package,
+    passages: PassagePool,
+    numbers_by_spec: Mapping[QuestionSpec, int],
+    counts: dict[str, int],
 ) -> list[Question]:
     """Read an old package's accepted questions that still have evidence; count others by reason.
 
@@ -37,15 +40,15 @@ def read_kept_questions(
     Args:
         old: the earlier package.
         passages: passages of the new corpus.
-        wanted: number of questions wanted, by form, user and topic.
+        numbers_by_spec: number of questions wanted, by form, user and topic.
         counts: questions that are not kept are counted by reason.
     """
     rows = [row for row in old.written_questions().to_pylist() if row["accepted"]]
     rows = [row for row in rows if row["form"] != SEED]
     texts = old.texts(name for row in rows for name in row["evidence"])
     found = dict(_find_evidence(passages, set(texts.values())))
-    by_names = {_name_spec(spec): spec for spec in wanted}
-    left, kept, gone = dict(wanted), list[Question](), Counter[str]()
+    by_names = {_name_spec(spec): spec for spec in numbers_by_spec}
+    left, kept, gone = dict(numbers_by_spec), list[Question](), Counter[str]()
     for row in rows:
         spec = by_names.get((row["form"], row["user"], row["topic"]))
         evidence = [found.get(texts[name]) for name in row["evidence"]]

@@ -121,7 +121,7 @@ class PromptedLlm:
     def to_answer(
         self, question: Question, passages: Sequence[Evidence] = (), attempt: int = 0
     ) -> Request:
-        """Make the LLM request to answer a question from passages or without any; retries vary.
+        """Make the LLM request to answer a question from passages or none; attempts after 0 vary.
 
         Args:
             question: the question.
@@ -136,7 +136,7 @@ class PromptedLlm:
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, attempt)
 
     def to_name_topics(self, groups: Sequence[Sequence[Evidence]], attempt: int = 0) -> Request:
-        """Make the LLM request to name topics, each shown by some of its passages; retries vary.
+        """Make the LLM request to name topics, each shown by passages; attempts after 0 vary.
 
         Args:
             groups: passages of each topic, whose starts are shown.

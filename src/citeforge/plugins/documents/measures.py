@@ -70,7 +70,7 @@ def refusals(answers: Answers) -> Refusals:
 
 
 def _precision(refusals: Refusals) -> Sample:
-    """Compute the precision of refusals: the share that are of unanswerable questions."""
+    """Compute the precision of refusals: the share of them on unanswerable questions."""
     return ratio_sample(np.nan_to_num(np.stack([refusals.right, refusals.every], axis=-1)))
 
 

@@ -58,7 +58,7 @@ class Prompts(FrozenRecord):
     @field_validator("question", "answer", "evidence")
     @classmethod
     def _check(cls, source: str | None, info: ValidationInfo) -> str | None:
-        """Refuse a user's prompt template that cannot be filled in, or has texts without quotes."""
+        """Refuse a user's prompt template that cannot be filled in, or inserts texts unquoted."""
         if source is not None and (fault := find_template_fault(str(info.field_name), source)):
             raise ValueError(fault)
         return source

@@ -380,7 +380,7 @@ class QuestionMaker:
                     question.reject(UNCLEAR, said)
 
     def _is_unclear(self, question: Question, passage: Evidence, reply: TextReply) -> bool:
-        """Whether a question equally fits a passage of another document."""
+        """Whether a reply shows that a question also fits a passage of another document."""
         files = {self.passages.file_of(e.id) for e in question.evidence}
         is_elsewhere = self.passages.file_of(passage.id) not in files
         return is_elsewhere and fits_passage(question, passage, reply.text)

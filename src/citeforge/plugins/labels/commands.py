@@ -299,7 +299,7 @@ _PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Ju
 @add_options(field_options(LabelPlanOptions, _PLAN))
 @judging_options
 def plan(answers: Path, **parameters: Any) -> None:
-    """Say how many answers people must label, and draw them.
+    """Say how many answers people must label, and sample them.
 
     ANSWERS is a score file by the judge; or a submission, with --benchmark and --judge. With
     corrected values in the file (score --labels), or with --labels here, these labels are the

@@ -81,25 +81,25 @@ class Queue:
             allowed="submit it again", code="hub-failed",
         )  # fmt: skip
 
-    def _commit(self, board: Board, local: Board, check_submission: Check) -> bool:
+    def _commit(self, board: Board, local_copy: Board, check_submission: Check) -> bool:
         """Check and commit a submission to the queue's latest revision; False if already there.
 
         Args:
             board: its board.
-            local: the same board in an empty folder.
+            local_copy: the same board in an empty folder.
             check_submission: as in :meth:`add`.
         """
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        remote = self._download_state(board, local)
-        accepted = check_submission(local)
+        remote = self._download_state(board, local_copy)
+        accepted = check_submission(local_copy)
         if accepted is None:
             return True
         event, path = accepted
         if latest_events(remote.history).get(event.submission) == event:
             return False
-        write_history(local.history_file, [*remote.history, event])
-        folder = local.submissions_folder
+        write_history(local_copy.history_file, [*remote.history, event])
+        folder = local_copy.submissions_folder
         replaced = [
             other.name for other in (folder.iterdir() if folder.is_dir() else ())
             if bare_name(other) == event.file_key and other.name != path.name
@@ -109,7 +109,7 @@ class Queue:
             [
                 *(CommitOperationDelete(f"submissions/{board.name}/{name}") for name in replaced),
                 CommitOperationAdd(f"submissions/{board.name}/{path.name}", str(path)),
-                CommitOperationAdd(f"history/{board.name}.jsonl", str(local.history_file)),
+                CommitOperationAdd(f"history/{board.name}.jsonl", str(local_copy.history_file)),
             ],
             commit_message=f"{board.name}: {path.name}",
             repo_type="dataset",
@@ -117,7 +117,7 @@ class Queue:
         )
         return True
 
-    def _download_state(self, board: Board, local: Board) -> _Remote:
+    def _download_state(self, board: Board, local_copy: Board) -> _Remote:
         """Download a board's history and its submissions' names from the queue to local files."""
         info = self._api.dataset_info(self._repo_id)
         commit, names = str(info.sha), [s.rfilename for s in info.siblings or ()]
@@ -126,13 +126,13 @@ class Queue:
             content = self._api.hf_hub_download(
                 self._repo_id, history, repo_type="dataset", revision=commit
             )
-            write_bytes(local.history_file, Path(content).read_bytes())
+            write_bytes(local_copy.history_file, Path(content).read_bytes())
         for name in names:
             folder, _, file = name.rpartition("/")
             if folder == f"submissions/{board.name}":
                 # The rules ask whether a file is there, and never read one of somebody else.
-                write_bytes(local.submissions_folder / file, b"")
-        return _Remote(commit, read_history(local.history_file))
+                write_bytes(local_copy.submissions_folder / file, b"")
+        return _Remote(commit, read_history(local_copy.history_file))
 
 
 def local_board(board: Board, work_folder: Path) -> Board:

@@ -82,7 +82,7 @@ class JudgedSentence:
 
     @property
     def counted(self) -> Value:
-        """Whether stated nuggets count: if supported; without citations, if it states absence."""
+        """Whether its nuggets count: if cited, it is supported; if uncited, it states absence."""
         return self.supported if self.citations else self.absence
 
     @property

@@ -96,7 +96,7 @@ def claims(answer: Answer) -> Asking[Value]:
 
 @claims.reference
 def reference_claims(answer: Answer) -> Asking[Value]:
-    """Compute the share of long sentences that their cited passages with the query support."""
+    """Compute the share of long sentences that cited passages (joined with the query) support."""
     rows = [(_remove_marks(s), _read_sources(s, answer)) for s in split_sentences(answer)]
     long = [(text, sources) for text, sources in rows if len(text) >= LEAST_LENGTH]
     supported = yield [

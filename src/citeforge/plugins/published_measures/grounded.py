@@ -57,7 +57,7 @@ def _judge_groundedness(
 
 
 def _score(answer: Answer, is_adjusted: bool, only_relevant: bool) -> Asking[Value]:
-    """Decide if all or only relevant passages ground an answer, and (adjusted) it fits the task.
+    """Decide if (relevant) passages ground an answer and, if ``is_adjusted``, it fits the query.
 
     Args:
         answer: the answer.

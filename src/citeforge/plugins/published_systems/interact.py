@@ -100,10 +100,10 @@ def make_candidate_searches(setting: Setting[SearchOptions]) -> Callable[[Item],
             return make_bm25_search(ids, words)
         return make_vector_search(ids, words, embedder)
 
-    def start(item: Item) -> CandidateSearch:
-        """Open a search among the candidate passages of an item's query."""
-        passages = {name: Passage(name, *texts[name]) for name in ids_of[item.query_id]}
-        return CandidateSearch(passages, index(item.query_id))
+    def start(query_item: Item) -> CandidateSearch:
+        """Open a search among the candidate passages of a query."""
+        passages = {name: Passage(name, *texts[name]) for name in ids_of[query_item.query_id]}
+        return CandidateSearch(passages, index(query_item.query_id))
 
     return start
 

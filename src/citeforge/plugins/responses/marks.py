@@ -64,14 +64,14 @@ class Shift:
             self._new.append(size)
         self.text = "".join([*pieces, text[at:]])
 
-    def start(self, old: int) -> int:
+    def start(self, old_offset: int) -> int:
         """Map a span's start in the old text to the edited text, after inserted characters."""
-        at = bisect_right(self._old, old) - 1
-        return self._new[at] + old - self._old[at]
+        at = bisect_right(self._old, old_offset) - 1
+        return self._new[at] + old_offset - self._old[at]
 
-    def end(self, old: int) -> int:
+    def end(self, old_offset: int) -> int:
         """Map a span's end in the old text to the edited text, before inserted characters."""
-        return 0 if old == 0 else self.start(old - 1) + 1
+        return 0 if old_offset == 0 else self.start(old_offset - 1) + 1
 
 
 def place_marks(

@@ -81,7 +81,7 @@ def find_documents(node: Node, answer: str = "", search_items: bool = False) -> 
 
 
 def _source_from_text(text: str, field: str, refuses_repr: bool) -> CitedSource:
-    """Make a cited source from a plain text or URL; refuse a Python object's text if asked.
+    """Make a cited source from a plain text or URL; refuse ``str()`` of an object if asked.
 
     Args:
         text: the document.

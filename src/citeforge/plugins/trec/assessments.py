@@ -449,27 +449,27 @@ def _set_once(table: dict[K, V], key: K, value: V, make_error: MakeError) -> Non
         )
 
 
-def load_assessments(inputs: Inputs) -> Assessments:
+def load_assessments(answers: Inputs) -> Assessments:
     """Read the files of ``--assessments``, once per submission; empty if none are given.
 
     Raises:
         InputError: a file is wrong.
     """
-    return inputs.once(_read_assessments, is_judged=False)
+    return answers.once(_read_assessments, is_judged=False)
 
 
-def _read_assessments(inputs: Inputs) -> Assessments:
+def _read_assessments(answers: Inputs) -> Assessments:
     """Read the files of ``--assessments``; :func:`load_assessments` does so once."""
-    return read_assessments(inputs.tools.options.assessments)
+    return read_assessments(answers.tools.options.assessments)
 
 
-def require_one_run(inputs: Inputs, labels: Sized) -> None:
+def require_one_run(answers: Inputs, labels: Sized) -> None:
     """Raise an error if a submission with assessors' labels has several runs.
 
     Raises:
         CannotError: there are several runs, and files do not tell which one was labelled.
     """
-    if labels and len(inputs.runs) > 1:
+    if labels and len(answers.runs) > 1:
         raise CannotError(
             "labels are of one answer per query, and the submission has several runs of each",
             code="not-comparable",

@@ -180,7 +180,7 @@ class _Sentences:
 
 
 def _citation_weights(
-    inputs: Answers, cited_sentences: Sequence[_Sentences]
+    answers: Answers, cited_sentences: Sequence[_Sentences]
 ) -> dict[AnswerKey, Sequence[Weights]]:
     """Get support weights of cited sentences, by answer and sentence, from assessors or judge.
 
@@ -190,7 +190,7 @@ def _citation_weights(
     """
     asked = {row.answer.key: row.pairs() for row in cited_sentences if row.labels is None}
     every = (pair for sentences in asked.values() for pairs in sentences for pair in pairs if pair)
-    decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(every)
+    decisions = {} if answers.tools.judge is None else answers.tools.judge.ask(every)
     values = {pair: level_value(decision) for pair, decision in decisions.items()}
     return {
         key: [[None if p is None else values[p] for p in pairs] for pairs in asked[key]]
@@ -200,7 +200,7 @@ def _citation_weights(
     }
 
 
-def _list_sentences(inputs: Answers) -> list[_Sentences]:
+def _list_sentences(answers: Answers) -> list[_Sentences]:
     """List answers with their sentences, citations and assessors' labels of these.
 
     With labels but no judge, answers without a label are left out.
@@ -209,18 +209,18 @@ def _list_sentences(inputs: Answers) -> list[_Sentences]:
         CannotError: there are neither a judge nor labels.
         InputError: labels do not fit the answer.
     """
-    every = load_assessments(inputs).support
-    require_one_run(inputs, every)
+    every = load_assessments(answers).support
+    require_one_run(answers, every)
     rows = []
-    for item in inputs:
-        labels = find_labels(every, inputs.names, inputs.query_ids[item.row])
-        if labels is None and inputs.tools.judge is None:
+    for item in answers:
+        labels = find_labels(every, answers.names, answers.query_ids[item.row])
+        if labels is None and answers.tools.judge is None:
             continue
-        sentences = split_sentences(inputs, item)
+        sentences = split_sentences(answers, item)
         if labels is not None:
-            _require_same_counts(inputs, item, sentences, labels)
+            _require_same_counts(answers, item, sentences, labels)
         rows.append(_Sentences(item, sentences, labels))
-    if not rows and inputs.tools.judge is None:
+    if not rows and answers.tools.judge is None:
         raise CannotError(
             f"{no_judge()}; or human labels of this run (--assessments FILE, as TREC publishes "
             "them)",
