@@ -207,7 +207,7 @@ def _note_half(folder: Path, public_hash: str) -> list[str]:
 
 @contextmanager
 def _split_halves(folder: Path, metadata: Sequence[str]) -> Iterator[tuple[Path, Path]]:
-    """Split a package into (public, gold) folders for the block; keep ``metadata`` public."""
+    """Split a package into (public, gold) folders for the block; ``metadata`` fields are public."""
     with tempfile.TemporaryDirectory() as work:
         public, gold = Path(work) / "public", Path(work) / "gold"
         split_package(folder, public, gold, metadata)

@@ -204,7 +204,7 @@ def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 def _p_values(
     files: Sequence[ScoreFile], measures: Sequence[str], options: TableOptions
 ) -> tuple[dict[tuple[int, str], float], int]:
-    """Test differences from the baseline: (p-values by file's ``id()`` and measure, their number).
+    """Test differences from the baseline: (p-values by ``id(file)`` and measure, number tested).
 
     The p-values are adjusted by Holm over the whole table. Only measures with a better direction
     are compared.

@@ -131,10 +131,10 @@ class Pages:
         rows = (row for row in self._packages(listing) if row.benchmark_hash == benchmark_hash)
         return next((row.found for row in rows if benchmark_hash), None)
 
-    def render_report(self, keys: Sequence[str]) -> bytes:
+    def render_report(self, file_keys: Sequence[str]) -> bytes:
         """Write the report page of the score files that a URL names by their keys."""
         listing = self.folders.scan()
-        chosen = _choose(listing, keys, ("scores",))
+        chosen = _choose(listing, file_keys, ("scores",))
 
         def make(out: Path) -> bytes:
             """Make the report page of the chosen scores, as if it were saved at ``out``."""
@@ -148,14 +148,14 @@ class Pages:
 
         return self._get_or_make("report", chosen, make)
 
-    def render_answers(self, keys: Sequence[str]) -> bytes:
+    def render_answers(self, file_keys: Sequence[str]) -> bytes:
         """Write the report page of a submission, scored by the measures that need no judge.
 
         Raises:
             InputError: its package is not below the folders.
         """
         listing = self.folders.scan()
-        (one,) = _choose(listing, keys[:1], ("submissions",))
+        (one,) = _choose(listing, file_keys[:1], ("submissions",))
         packages = self._packages(listing)
         named = self._rows.read(one).benchmark_hash
         found = self._package_of(named, listing)
@@ -179,17 +179,17 @@ class Pages:
 
         return self._get_or_make("answers", [one, found], make)
 
-    def render_comparison(self, keys: Sequence[str], across: Sequence[str] = ()) -> bytes:
+    def render_comparison(self, file_keys: Sequence[str], across: Sequence[str] = ()) -> bytes:
         """Write the page that compares score files, also by the slices that all of them have.
 
         Args:
-            keys: names the files.
+            file_keys: names the files.
             across: parts of signatures in which they may differ.
 
         Raises:
             InputError: there are fewer than two files, or they cannot be compared.
         """
-        chosen = _choose(self.folders.scan(), keys, ("scores",))
+        chosen = _choose(self.folders.scan(), file_keys, ("scores",))
         if len(chosen) < 2:
             raise InputError(
                 "a comparison needs at least two score files", allowed="choose more of the list",
@@ -212,13 +212,13 @@ class Pages:
 
         return self._get_or_make("compare", chosen, make, across)
 
-    def render_card(self, keys: Sequence[str]) -> bytes:
+    def render_card(self, file_keys: Sequence[str]) -> bytes:
         """Write the page of a package's card.
 
         Raises:
             InputError: it has none.
         """
-        (one,) = _choose(self.folders.scan(), keys[:1], ("packages",))
+        (one,) = _choose(self.folders.scan(), file_keys[:1], ("packages",))
         card = self.folders.resolve(one.path / CARD)
         if card is None:
             raise InputError(
@@ -235,17 +235,17 @@ class Pages:
         return page.encode()
 
     def render_queries(
-        self, keys: Sequence[str], search: str, field_value: str, n_shown: int
+        self, file_keys: Sequence[str], search: str, field_value: str, n_shown: int
     ) -> bytes:
         """Write the page that lists a package's queries, filtered by words and by a field.
 
         Args:
-            keys: names the package.
+            file_keys: names the package.
             search: words that the text of a query, or its id, must contain.
             field_value: ``field=value`` that a query must have; empty for all.
             n_shown: most queries that are listed.
         """
-        one, package = self._open_package(keys)
+        one, package = self._open_package(file_keys)
         columns = slice_columns(package.queries)
         slices = {
             f"{name}={value}": (name, value)
@@ -267,17 +267,17 @@ class Pages:
         )  # fmt: skip
         return text.encode()
 
-    def render_query(self, keys: Sequence[str], row: int) -> bytes:
+    def render_query(self, file_keys: Sequence[str], row: int) -> bytes:
         """Write the page of the query at index ``row``: its passages or triples, with labels.
 
         Args:
-            keys: names the package.
+            file_keys: names the package.
             row: its number in the package, from 0.
 
         Raises:
             InputError: there are fewer queries.
         """
-        one, package = self._open_package(keys)
+        one, package = self._open_package(file_keys)
         if row >= len(package):
             raise InputError(
                 "has no such query", path=one.name, allowed="go back to its queries",
@@ -290,18 +290,18 @@ class Pages:
         )  # fmt: skip
         return text.encode()
 
-    def _open_package(self, keys: Sequence[str]) -> tuple[Found, Package]:
+    def _open_package(self, file_keys: Sequence[str]) -> tuple[Found, Package]:
         """Open the package that a URL names: (its listing entry, package); keep it open."""
-        (one,) = _choose(self.folders.scan(), keys[:1], ("packages",))
+        (one,) = _choose(self.folders.scan(), file_keys[:1], ("packages",))
         with self._lock:
             if self._opened is None or self._opened[0] != one:
                 self._opened = one, Package(one.path)
             return self._opened
 
-    def read_chunk(self, page: str, keys: Sequence[str], name: str) -> bytes | None:
+    def read_chunk(self, page: str, file_keys: Sequence[str], name: str) -> bytes | None:
         """Read a chunk of data of a large report; None if there is no such chunk."""
-        kept = self._made.get(_page_key(page, keys))
-        path = self.work / _page_key(page, keys) / "page.data" / name
+        kept = self._made.get(_page_key(page, file_keys))
+        path = self.work / _page_key(page, file_keys) / "page.data" / name
         return path.read_bytes() if kept is not None and path.is_file() else None
 
     def _get_or_make(
