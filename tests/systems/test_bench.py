@@ -103,9 +103,10 @@ def test_all_context_sets_are_asked_and_their_cost_is_said_first(
     assert first.returncode == again.returncode == 0, first.stderr
     said = re.search(
         r"^asking rage for 6 answers \(context sets: few, many\); first round: requests 6, "
-        r"answered by store 0, calls to make 6, prompt tokens about ([\d,]+); at most [\d,]+, "
-        r"completion tokens about [\d,]+ \(replies of usual length, without thoughts\); "
-        r"at most [\d,]+, cost about ([\d,.]+); at most [\d,.]+$",
+        r"answered by store 0, calls to make 6, prompt tokens about ([\d,]+); at most [\d,]+ "
+        r"\(a token per byte\), completion tokens about [\d,]+ "
+        r"\(replies of usual length, without thoughts\); at most [\d,]+, "
+        r"cost about ([\d,.]+); at most [\d,.]+$",
         first.stderr,
         re.MULTILINE,
     )
