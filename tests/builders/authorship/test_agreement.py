@@ -57,6 +57,19 @@ def test_each_small_word_needs_a_counterpart(old: str, new: str, check: str, rea
         ("It closed due to rain.", "Rain caused it to be closed."),
         ("Every ship sank.", "No ship was left that had not sunk: all of them sank."),
         ("Visitors may not land.", "Visitors are forbidden to land."),
+        ("About 12 of 300 swim.", "Of 300, only around 12 swim."),
+        ("It hurt some 90 people.", "All in all, it hurt around 90 people."),
+        ("Stations were most often built by firms.", "Most of the stations were built by firms."),
+        (
+            "Readers may not see it, and it may grow.",
+            "Readers may fail to see it, and it may grow.",
+        ),
+        ("Some songs are some 90 years old.", "Some of the songs are about 90 years old."),
+        ("Drink water to be the most alert.", "To be as alert as possible, drink water."),
+        (
+            "It may be used on trips. For trips abroad a rider may choose a car.",
+            "They may use it on trips. On trips abroad they can choose a car.",
+        ),
         ("The fair opened in May.", "The fair's opening was in the month of May."),
     ],
 )

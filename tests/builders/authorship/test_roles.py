@@ -146,3 +146,10 @@ def test_the_number_of_a_king_is_no_name() -> None:
     human = "Crowned as Augustus III he ruled Poland. The long War of the Succession began."
     twin = "The ruler of Poland was crowned as Augustus III. Then the long War of Succession began."
     assert list(find_name_faults(Alignment(human, twin), human, twin)) == []
+
+
+def test_a_place_has_words_of_meaning() -> None:
+    # "Of the A, with the B" is a place of many names.
+    human = "The Big Union took the land south of the Great Lakes, with the British in Canada."
+    twin = "The land south of the Great Lakes went to the Big Union, and to the British Canada."
+    assert list(find_names_in_place(Alignment(human, twin))) == []

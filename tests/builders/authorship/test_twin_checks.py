@@ -95,6 +95,29 @@ def test_marks_of_nested_quotations_are_no_quotation() -> None:
     assert missing_quotations(human, "He wrote it.") == ["so it goes"]
 
 
+def test_a_name_with_the_same_initials_is_another_name() -> None:
+    assert ENTITIES.find_changes(
+        "A map of Alfred Stead shows it.", "It is on Alfred Steed's map."
+    ) == (
+        ["Alfred Stead"],
+        [],
+    )
+    raf, royal = "He joined the RAF in spring.", "In spring he joined the Royal Air Force."
+    assert ENTITIES.find_changes(raf, royal) == ENTITIES.find_changes(royal, raf) == ([], [])
+
+
+def test_the_rest_of_a_number_is_implied() -> None:
+    # Of five films the first one leaves 5 - 1 = 4.
+    human = (
+        "It was the first in a series of five films that the studio made up to 1973 in the hills."
+    )
+    twin = (
+        "In the hills the studio made four more films up to 1973 for this series of five of them."
+    )
+    assert "numbers" not in failed(human, twin)
+    assert failed(human, twin.replace("four more", "three more"))["numbers"] == "adds '3'"
+
+
 def test_a_score_implies_the_number_of_games() -> None:
     # 4 games won and 1 lost: 4 + 1 = 5.
     assert find_implied_numbers("They began with 4–1.") == {"5"}

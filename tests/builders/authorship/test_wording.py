@@ -169,3 +169,19 @@ def test_a_decision_against_something_is_one_not_to_do_it() -> None:
     human = "The government decided not to renew the agreement on the naval base."
     twin = "About the naval base, the government decided against renewing the agreement."
     assert "negation" not in failed(human, twin)
+
+
+def test_opposites_are_about_one_thing() -> None:
+    # "Previously" is of a constitution, "up to" of school classes.
+    human = (
+        "Previously, under the old law, three languages were taught. Schools use it in all classes."
+    )
+    twin = (
+        "The old law had three languages be taught. In schools it is used in classes up to the top."
+    )
+    assert "opposites" not in failed(human, twin)
+
+
+def test_what_is_yet_to_be_done_is_not_done() -> None:
+    human = "The remaining seven countries have not ratified it."
+    assert "negation" not in failed(human, "The other seven countries have yet to ratify it.")

@@ -15,10 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.builders.authorship.alignment import Alignment, Sentence
-from citeforge.builders.authorship.facts import find_implied_numbers, number_words, numbers_in_text
+from citeforge.builders.authorship.facts import (
+    find_implied_numbers,
+    find_rests,
+    number_words,
+    numbers_in_text,
+)
 from citeforge.builders.authorship.wording import stem
 
 _DATA = Path(__file__).parent / "data" / "agreement.toml"
+_ROUGHLY = "about|around|roughly|some|approximately|nearly|almost"
 _MONTH = r"(?-i:\bMay\b)"
 """The month, which is spelled like the verb."""
 
@@ -45,9 +51,14 @@ class WordGroup:
         """List the words in a sentence that have no other meaning than this group's."""
         return [m.group().lower() for m in self.strict.finditer(self.neutral.sub("", text))]
 
-    def count(self, texts: Iterable[str]) -> Counter[str]:
-        """Count, by stem, the words in sentences that have or may have this group's meaning."""
-        plain = (self.neutral.sub("", text) for text in texts)
+    def count(self, texts: Iterable[str], *, has_neutral: bool = False) -> Counter[str]:
+        """Count, by stem, the words in sentences that have or may have this group's meaning.
+
+        Args:
+            texts: the sentences.
+            has_neutral: whether words count within neutral phrases, too: "may not" for "may fail".
+        """
+        plain = (text if has_neutral else self.neutral.sub("", text) for text in texts)
         return Counter(stem(m.group().lower()) for t in plain for m in self.loose.finditer(t))
 
 
@@ -76,11 +87,12 @@ def word_groups(language: str, category: str) -> dict[str, WordGroup]:
 def _make_group(name: str, group: dict[str, Any], neutral: re.Pattern[str]) -> WordGroup:
     """Compile a group of near-synonyms to patterns; ``neutral``: phrases with another meaning."""
     numbers = "|".join(number_words())
-    number = rf"\s+(?:about\s+)?(?:\d|[$€£¥]|an?\b|half\b|(?:{numbers})\b)"
+    number = rf"\s+(?:(?:{_ROUGHLY})\s+)?(?:\d|[$€£¥]|an?\b|half\b|(?:{numbers})\b)"
     endings = {None: "", True: f"(?={number})", False: f"(?!{number})"}
     ending = endings[group.get("before_number")]
     strict = compile_words(group["strict"], ending)
-    loose = compile_words(f"{group['strict']} {group['also']}")
+    also = compile_words(group["also"])
+    loose = re.compile(f"{strict.pattern}|{also.pattern}", re.IGNORECASE)
     return WordGroup(name, strict, loose, neutral, group.get("may_add", False))
 
 
@@ -149,9 +161,10 @@ class _Match:
         words = group.find(self.sentence)
         if not words:
             return []
-        here, there = group.count(self.here), group.count(self.there)
-        if there - here:
+        there = group.count(self.there, has_neutral=True)
+        if there - group.count(self.here, has_neutral=True):
             return []
+        here = group.count([self.sentence])
         return [w for w in words if here[stem(w)] > there[stem(w)]]
 
     def find_gained(self, group: WordGroup) -> list[str]:
@@ -221,6 +234,7 @@ def find_replaced_numbers(alignment: Alignment) -> Iterator[str]:
     """Describe numbers that a rewrite replaces, one per sentence: ``'two' became 'three'``."""
     old, new = (" ".join(s.text for s in side) for side in (alignment.before, alignment.after))
     implied = find_implied_numbers(old) | find_implied_numbers(new)
+    implied |= find_rests(new, numbers_in_text(old).allowed)
     for i, sentence in enumerate(alignment.before):
         linked = [j for k, j in sorted(alignment.links) if k == i]
         sources = _numbers(s for j in linked for s in alignment.sources_of(j))

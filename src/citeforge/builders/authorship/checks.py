@@ -24,6 +24,7 @@ from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
     find_implied_numbers,
+    find_rests,
     missing_quotations,
     months_in_text,
     numbers_in_text,
@@ -180,6 +181,7 @@ class Checker:
         before, after = numbers_in_text(human), numbers_in_text(twin)
         lost = before.required - after.allowed - find_implied_numbers(twin)
         added = after.required - before.allowed - find_implied_numbers(human)
+        added -= find_rests(twin, before.allowed)
         yield from _find_changes("numbers", sorted(lost), sorted(added))
         months, new_months = months_in_text(human), months_in_text(twin)
         yield from _find_changes("dates", sorted(months - new_months), sorted(new_months - months))

@@ -5,7 +5,6 @@ as it has new ones. Where a sentence or clause is gone, or new, the words of one
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -41,8 +40,8 @@ class _Limits:
 _LOST = _Limits(matched=0.67, unmatched=2, excess=0.75, freedom=0.3)
 _ADDED_SENTENCE = _Limits(matched=0.34, unmatched=2, excess=0.5, freedom=0.5)
 _ADDED_CLAUSE = _Limits(matched=0.0, unmatched=2, excess=0.75, freedom=0.9)
-
-
+_FREE = 2
+"""Unmatched words per word in excess, from which on a text says the same in other words."""
 _OTHER = 0.45
 """Cosine below which a sentence says nothing that the other text says."""
 _SAME = 0.5
@@ -59,7 +58,7 @@ def find_lost(
         language: that of the passage.
         vectors: second opinion on what words match, if there is one.
     """
-    clauses = list(_find_unmatched(alignment, 0, _clauses(alignment.before, language), _LOST))
+    clauses = _find_unmatched(alignment, 0, _clauses(alignment.before, language), _LOST)
     lost = _correct_by_cosines(alignment, 0, clauses, language, vectors)
     return lost or list(find_deletions(alignment, language))
 
@@ -68,10 +67,10 @@ def find_added(
     alignment: Alignment, language: str, vectors: SentenceVectors | None = None
 ) -> list[str]:
     """List the sentences and clauses that a rewrite adds, by words and, if given, ``vectors``."""
-    added = list(_find_unmatched(alignment, 1, alignment.after, _ADDED_SENTENCE))
+    added = _find_unmatched(alignment, 1, alignment.after, _ADDED_SENTENCE)
     if not added:
         clauses = _clauses(alignment.after, language)
-        added = list(_find_unmatched(alignment, 1, clauses, _ADDED_CLAUSE))
+        added = _find_unmatched(alignment, 1, clauses, _ADDED_CLAUSE)
     added = _correct_by_cosines(alignment, 1, added, language, vectors)
     return added or list(find_insertions(alignment, language))
 
@@ -121,8 +120,8 @@ def _clauses(sentences: list[Sentence], language: str) -> list[Sentence]:
 
 def _find_unmatched(
     alignment: Alignment, side: int, pieces: list[Sentence], limits: _Limits
-) -> Iterator[str]:
-    """Yield sentences or clauses of one text (``side``) whose content words the other lacks.
+) -> list[str]:
+    """List sentences or clauses of one text (``side``) whose content words the other lacks.
 
     Args:
         alignment: passage and rewrite.
@@ -135,9 +134,12 @@ def _find_unmatched(
     own, other = stems[side], stems[1 - side]
     n_own, n_other = len(own - other), len(other - own)
     excess = n_own - n_other - limits.freedom * min(n_own, n_other)
+    unmatched: dict[str, int] = {}
     for piece in pieces:
         n_unmatched = len(piece.stems - other)
         is_matched = len(piece.stems & other) > limits.matched * len(piece.stems)
         is_long = n_unmatched >= limits.unmatched
         if is_long and not is_matched and excess >= limits.excess * n_unmatched:
-            yield piece.text
+            unmatched[piece.text] = n_unmatched
+    # Where far more words are unmatched than one text has in excess, other words replace them.
+    return list(unmatched) if sum(unmatched.values()) <= _FREE * excess else []

@@ -158,10 +158,17 @@ def _compare_places(
     """Yield (name, name at its place in the rewrite, tokens in the equal run, is it sure)."""
     keys = [t.key for t in before], [t.key for t in after]
     for run in SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
+        if not any(map(_is_telling, keys[0][run.a : run.a + run.size])):
+            continue
         for k in range(run.size):
             if names := before[run.a + k].names:
                 is_sure = min(k, run.size - 1 - k) >= _SURE
                 yield names, after[run.b + k].names, run.size, is_sure
+
+
+def _is_telling(key: str) -> bool:
+    """Whether a token is the stem of a content word: "of the A," is a place of many names."""
+    return key != _NAME and carries_meaning(key)
 
 
 def find_exchanged_abbreviations(human: str, twin: str) -> Iterator[str]:

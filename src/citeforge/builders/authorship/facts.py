@@ -39,6 +39,7 @@ _LONG_NUMBER = re.compile(
 )
 _SCORE = re.compile(r"(?<![\w.,–-])(\d{1,2})[–-](\d{1,2})(?![\w,–-]|\.\d)")
 """Games won and lost."""
+_REST = re.compile(r"\b(\w+) (?:more|others?|further)\b", re.IGNORECASE)
 _ISO_DATE = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-([0-3]\d)\b")
 _YEARS = re.compile(r"\b([^\W_]{1,12})[- ]years?\b", re.IGNORECASE)
 _MONTHS = tuple(m.lower() for m in MONTHS)
@@ -166,6 +167,12 @@ def find_implied_numbers(text: str) -> frozenset[str]:
     )
 
 
+def find_rests(text: str, numbers: frozenset[str]) -> frozenset[str]:
+    """Find numbers in a text that are the rest of known ones: "four more" of five."""
+    rests = {_WORD_NUMBERS.get(n.lower(), n) for n in _REST.findall(text)}
+    return frozenset(n for n in rests if n.isdecimal() and str(int(n) + 1) in numbers)
+
+
 @cache
 def number_words() -> dict[str, str]:
     """Map cardinal number words to digits."""
@@ -278,14 +285,15 @@ class Entities:
         # spaCy cuts words where the regular expression does not ("A0_"): both kinds are taken.
         words = bare_words(other.text) + [w for t in other for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}
-        there |= {_initials(name) for name in _RUN.findall(other.text)}
-        initials = {w for name in _RUN.findall(text.text) if _initials(name) in there
-                    for w in find_words(name)}  # fmt: skip
+        there |= {_initials(name).upper() for name in _RUN.findall(other.text)}
         names = find_words(other.text)
+        short = {w for w in names if w.isupper() and len(w) > 1}
+        initials = {w for name in _RUN.findall(text.text) if _initials(name).upper() in short
+                    for w in find_words(name)}  # fmt: skip
         found = dict[str, bool]()
         for span in self._spans(text):
             capitalised = [w for t in span for w in find_words(t.text) if w[:1].isupper()]
-            gone = [w for w in capitalised if _stem(w.lower()) not in there
+            gone = [w for w in capitalised if there.isdisjoint((w, _stem(w.lower())))
                     and w not in initials and w not in _FREE
                     and not any(_is_same_origin(w, name) for name in names)
                     and not any(len(w) > _SAME_LETTERS and w.lower() in word for word in there)

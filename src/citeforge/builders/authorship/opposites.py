@@ -20,6 +20,8 @@ _UNTIL = frozenset({"until", "till", "before"})
 _POSSESSIVES = frozenset({"whose", "his", "her", "their", "its"})
 _SHARED = 3
 """A sentence says the same as another one if it has a third of the other's content words."""
+_AROUND = 8
+"""Words around a word and its opposite, of which one is the same if they are about one thing."""
 _COMPARATIVES = frozenset({"more", "less", "worse"})
 _DEGREES = frozenset({"more", "less", "most", "least", "fewer", "fewest"})
 _NO_COMPARATIVES = frozenset({"other", "another"})
@@ -181,11 +183,12 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
         if is_mutual and any(_is_inverted_relation(before, a, after, b) for a, b in pairs):
             continue
         shared = {
-            pair: len(before.sentence_stems(pair[0]) & after.sentence_stems(pair[1]))
-            for pair in pairs
+            (a, b): len(before.sentence_stems(a) & after.sentence_stems(b))
+            for a, b in pairs
+            if before.sentence_stems(a, _AROUND) & after.sentence_stems(b, _AROUND)
         }
         if any(shared.values()):
-            seen[max(pairs, key=lambda p: shared[p])] = pairs
+            seen[max(shared, key=lambda p: shared[p])] = pairs
     return [seen[pair] for pair in sorted(seen)]
 
 

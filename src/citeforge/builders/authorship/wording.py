@@ -138,9 +138,16 @@ class Wording:
         """Whether the token at an index is a content word or number, no stop word or negation."""
         return is_content(self.tokens[index])
 
-    def sentence_stems(self, index: int) -> set[str]:
-        """Get the stems of the content words in the sentence that contains token ``index``."""
+    def sentence_stems(self, index: int, around: int | None = None) -> set[str]:
+        """Get the stems of the content words in the sentence of a token, or near it in there.
+
+        Args:
+            index: that of the token.
+            around: words before and behind it that count; None for the whole sentence.
+        """
         start, end = self.sentence_bounds(index)
+        if around is not None:
+            start, end = max(start, index - around), min(end, index + around + 1)
         return {stem(self.tokens[i]) for i in range(start, end) if self.is_content(i)}
 
     def denied_stem(self, index: int) -> str:
