@@ -114,7 +114,7 @@ class View:
         absent = {at: _missing_queries(self.files[at]) for at, _ in best}
 
         def describe_gap(position: int, query: str) -> str:
-            """Note that a system's answer is missing, or how many are where which is unknown."""
+            """Note a missing answer of a system; if not known which, how many are missing."""
             if self.files[position].answers:
                 return "missing" if query in absent[position] else ""
             return missing_text(self.files[position])

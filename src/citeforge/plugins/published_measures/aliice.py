@@ -155,7 +155,7 @@ def _join_tokens(text: str, words: Sequence[str], starts: Sequence[int], kept: s
 
 
 def read_reference_claims(answer: Answer) -> list[CitedStatement]:
-    """Split an answer into claims as the authors' code does; keep those citing in range alone.
+    """Split an answer into claims as the authors' code does; keep those with valid citations.
 
     ``[0]`` is the last passage, at −1, which is another citation than its number; repeats are kept.
     """

@@ -319,7 +319,7 @@ def opinions(answers: Answers) -> dict[AnswerKey, Opinion]:
 
 @opinions.reference
 def notebook_opinions(answers: Answers) -> dict[AnswerKey, Opinion]:
-    """Ask as the authors' notebook does; answers without a relevant sentence are left out."""
+    """Ask a judge which answers are one-sided and overconfident, as the authors' notebook does."""
     found = _find_opinions(answers, {answer.key: split_sentences(answer) for answer in answers})
     return {key: opinion for key, opinion in found.items() if opinion is not _NO_STATEMENT}
 
