@@ -59,7 +59,12 @@ def test_the_main_path(inline: Inline, tmp_path: Path) -> None:
         (("build", "rage", "--source", "beir:x", "--out", "o", "--mixture", "m"), 2, "bad-option",
          "--mixture 'm'"),
         (("build", "rage", "--source", "beir:x", "--out", "o", "--limit", "0"), 2, "", "--limit"),
-        (("verify", "nowhere"), 1, "not-a-package", "nowhere"),
+        (("verify", "nowhere"), 1, "not-a-package",
+         "nowhere: does not exist; expected a folder that `citeforge build` made"),
+        (("compare", "no.json", "none.json"), 1, "missing-file",
+         "no.json: does not exist; expected a file that `citeforge score --out` wrote"),
+        (("report", "no.json"), 1, "missing-file",
+         "no.json: does not exist; expected a file that `citeforge score --out` wrote"),
         (("score", "s.jsonl", "--benchmark", "nowhere"), 1, "not-a-package", "nowhere"),
         (("score", "s.jsonl", "--benchmark", "x", "--measures", "CiteX"), 2, "unknown-name",
          "did you mean"),
@@ -307,3 +312,23 @@ def test_standard_input_is_no_place_to_write_to(
         assert result.returncode == 2, args
         assert "'--out': '-' is standard input; write the name of a file" in result.stderr
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_path_inside_a_package_says_that_its_folder_is_meant(
+    inline: Inline, package: Path
+) -> None:
+    manifest, folder = package / "manifest.json", f"it is part of one: give the folder {package}"
+    for args in (
+        ("show", manifest), ("verify", package / "queries"), ("build", "--from", manifest),
+        ("compare", package, manifest), ("compare", manifest, manifest),
+    ):  # fmt: skip
+        assert folder in inline.fails(1, "not-a-package", *args).stderr
+    ran = inline.fails(1, "wrong-kind", "build", manifest)
+    assert f"to build it again: citeforge build --from {package}" in ran.stderr
+    ran = inline.fails(1, "wrong-kind", "report", package)
+    assert "manifest.json: is the manifest of a package, not a score file" in ran.stderr
+    for args in (("compare", package, "nowhere"), ("compare", "nowhere", package)):
+        assert "nowhere: does not exist" in inline.fails(1, "not-a-package", *args).stderr
+    assert (
+        f"the folder of it: {package}" in inline.fails(1, "not-a-folder", "view", manifest).stderr
+    )

@@ -137,7 +137,7 @@ def test_answers_are_missing(team: Team, tmp_path: Path) -> None:
 
 
 def test_a_file_is_missing(team: Team) -> None:
-    assert "gone.json: cannot be read" in team.gate(5, "gone.json", "--baseline", "v1.json")
+    assert "gone.json: does not exist" in team.gate(5, "gone.json", "--baseline", "v1.json")
     assert "no baseline yet" in team.gate(5, "v1.json", "--baseline", "eval/baseline.json")
 
 
@@ -178,7 +178,7 @@ def test_a_judge_that_is_down(team: Team) -> None:
     """No score file is written, and the gate says that there is none."""
     down = ("--base-url", "http://127.0.0.1:9/v1", "--max-retries", "0")
     team.score("v1", "--measures", "ALCE.CitRec", "--judge", "openai:m", *down, code=1, out="new")
-    assert "new.json: cannot be read" in team.gate(5, "new.json", "--baseline", "v1.json")
+    assert "new.json: does not exist" in team.gate(5, "new.json", "--baseline", "v1.json")
 
 
 def chance(n: int, run: int) -> float:

@@ -94,7 +94,7 @@ def test_a_link_to_a_new_file_is_named_as_given(inline: Inline, tmp_path: Path) 
 
 def test_how_to_begin_is_said(inline: Inline) -> None:
     ran = inline.fails(5, "missing-file", "gate", "new.json", "--baseline", "gone.json")
-    assert "gone.json: cannot be read" in ran.stderr
+    assert "gone.json: does not exist" in ran.stderr
     assert "if there is no baseline yet, leave out --baseline" in ran.stderr
     shown = " ".join(inline("gate", "new.json").stdout.split())
     assert "keep the scores and the answers, and name the scores with --baseline" in shown

@@ -271,7 +271,7 @@ def test_only_what_is_asked_for_prints_an_object(inline: Inline) -> None:
     """``--json`` behind ``--`` is the name of a file."""
     ran = inline.fails(1, "missing-file", "check", "--benchmark", "facts", "--", "--json")
     assert ran.stdout == ""
-    assert "--json: cannot be read" in ran.stderr
+    assert "--json: does not exist" in ran.stderr
 
 
 def test_numbers_are_not_rounded_and_undefined_ones_are_null(inline: Inline) -> None:

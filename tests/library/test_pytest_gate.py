@@ -48,7 +48,7 @@ def test_reasons_are_what_pytest_shows(scores: Path) -> None:
     assert "3 failed, 1 passed" in ran.stdout, ran.stdout
     # The sentences of the command, without a traceback.
     assert "fail: random against echo-relevant" in ran.stdout
-    assert "could not run: nowhere.json: cannot be read" in ran.stdout
+    assert "could not run: nowhere.json: does not exist" in ran.stdout
     assert "decide(" not in ran.stdout and "Traceback" not in ran.stdout
     assert "During handling of" not in ran.stdout and "Errno" not in ran.stdout
 

@@ -464,9 +464,11 @@ def test_the_command_prints_its_address_and_ends_well(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
-def test_it_ends_well_as_soon_as_its_address_is_there(folder: Path) -> None:
+@pytest.mark.parametrize("n_signals", [1, 2, 50])
+def test_it_ends_well_as_soon_as_its_address_is_there(folder: Path, n_signals: int) -> None:
     run = command(folder, "view", ".")
     assert run.stdout is not None and run.stdout.readline().startswith("http://127.0.0.1:")
-    run.send_signal(Signals.SIGINT)
+    for _ in range(n_signals):
+        run.send_signal(Signals.SIGINT)
     assert run.communicate(timeout=patience(60))[1] in ("", "Ctrl-C ends it\n")
     assert run.returncode == 0

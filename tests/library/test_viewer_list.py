@@ -31,3 +31,16 @@ def test_files_of_several_folders_are_told_apart(tmp_path: Path) -> None:
     with served(tmp_path / "a" / "out", tmp_path / "b" / "out") as site:
         text = site.get().text
         assert f">{tmp_path}/a/out/page.html<" in text and f">{tmp_path}/b/out/page.html<" in text
+
+
+def test_a_folder_below_another_is_listed_once(tmp_path: Path) -> None:
+    (tmp_path / "all" / "inner").mkdir(parents=True)
+    for name in ("page", "inner/deep"):
+        (tmp_path / "all" / f"{name}.html").write_text("")
+    outer, inner = tmp_path / "all", tmp_path / "all" / "inner"
+    with served(outer, tmp_path / "all" / ".." / "all", inner) as site:
+        text = site.get().text
+        assert text.count(".html<") == 2 and ">all/inner/deep.html<" in text
+    with served(inner, outer) as site:
+        text = site.get().text
+        assert text.count(".html<") == 2 and ">inner/deep.html<" in text

@@ -12,6 +12,7 @@ from citeforge.engines.files import read_json
 from citeforge.engines.pipes import readable_path
 from citeforge.engines.textfiles import line_of_path, read_yaml, record_error
 from citeforge.package.kinds import recipe_named, recipes
+from citeforge.package.manifest import is_manifest
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
 from citeforge.schemas.recipes.flags import Flag, list_flags
@@ -29,6 +30,12 @@ def read_recipe(path: Path) -> Recipe:
         InputError: it cannot be read, or a field is unknown, missing or wrong; names the line, the
             field and what would be right.
     """
+    if is_manifest(path):
+        raise InputError(
+            "is the manifest of a package, not a recipe", path=path,
+            allowed=f"to build it again: citeforge build --from {path.parent}",
+            code="wrong-kind",
+        )  # fmt: skip
     content, root = _parse(path)
     if not isinstance(content, dict):
         raise InputError(

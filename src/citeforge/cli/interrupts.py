@@ -8,10 +8,12 @@ everything else, so this module imports little.
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from citeforge.engines.interrupts import interrupt
+from citeforge.engines.interrupts import interrupt, interrupts_held
 from citeforge.engines.posix import ending_signals, raise_signal_later
 
 HOW_TO_GO_ON = "run the same command again, a build with --resume"
@@ -63,6 +65,27 @@ def signal_exit_code() -> int:
     return 128 + (_received[0] if _received else signal.SIGINT)
 
 
+def _replace_handlers(handler: signal.Handlers) -> None:
+    """Handle the signals that raise KeyboardInterrupt otherwise from now on."""
+    for number in ending_signals():
+        if signal.getsignal(number) is _interrupt:
+            signal.signal(number, handler)
+
+
+@contextmanager
+def until_signal(stop: Callable[[], object]) -> Iterator[None]:
+    """End the block well at the first signal; those that follow it are ignored.
+
+    Args:
+        stop: called at a signal, by the thread that runs the block; it must not wait for its end.
+    """
+    with suppress(KeyboardInterrupt), interrupts_held(stop):
+        try:
+            yield
+        finally:
+            _replace_handlers(signal.SIG_IGN)
+
+
 def end_interrupted(saved_text: str = "") -> NoReturn:
     """Print what was saved and how to resume; exit with 128 + the first signal (default SIGINT).
 
@@ -72,9 +95,7 @@ def end_interrupted(saved_text: str = "") -> NoReturn:
     # Python forgets by this that an interrupt ended code of a string (a dataclass), and would end
     # by SIGINT instead of the exit code.
     eval("None")
-    for other in ending_signals():
-        if signal.getsignal(other) is _interrupt:
-            signal.signal(other, signal.SIG_DFL)
+    _replace_handlers(signal.SIG_DFL)
     received = signal.Signals(code - 128)
     by = "" if received == signal.SIGINT else f" by {received.name}"
     first = f"{saved_text}\n" if saved_text else ""

@@ -1,11 +1,12 @@
 """``citeforge view``: local pages over folders."""
 
-from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import click
 
 from citeforge.cli.command import path_argument
+from citeforge.cli.interrupts import until_signal
 
 
 @click.command()
@@ -25,7 +26,10 @@ def view(folders: tuple[Path, ...], port: int, open_browser: bool) -> None:
     """
     from citeforge.library.viewer.server import open_viewer
 
-    with open_viewer(folders or (Path(),), port) as viewer, suppress(KeyboardInterrupt):
+    with (
+        open_viewer(folders or (Path(),), port) as viewer,
+        until_signal(lambda: Thread(target=viewer.stop, daemon=True).start()),
+    ):
         click.echo(viewer.url)
         click.echo("Ctrl-C ends it", err=True)
         if open_browser and not viewer.open_browser():

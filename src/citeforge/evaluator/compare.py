@@ -29,6 +29,7 @@ from citeforge.evaluator.statistics.significance import (
 )
 from citeforge.evaluator.versions import explain_parts
 from citeforge.evaluator.withhold import require_values
+from citeforge.package.manifest import is_manifest
 from citeforge.schemas.authorship import PLACEBO
 from citeforge.schemas.errors import CiteforgeError, InputError, UnknownValueError
 from citeforge.schemas.outputs import UndefinedNumber
@@ -160,7 +161,18 @@ def load_scores(path: Path) -> ScoreFile:
     Raises:
         InputError: the file is not a score file.
     """
-    start = read_start(path, 1 << 10)
+    allowed = "expected a file that `citeforge score --out` wrote"
+    try:
+        start = read_start(path, 1 << 10)
+    except InputError as error:
+        if error.code != "missing-file":
+            raise
+        raise InputError(error.message, path=path, allowed=allowed, code=error.code) from error
+    if is_manifest(path):
+        raise InputError(
+            "is the manifest of a package, not a score file", path=path, allowed=allowed,
+            code="wrong-kind",
+        )  # fmt: skip
     if HEADER_OR_ANSWER.match(start):
         raise InputError(
             "is a submission, not a score file", path=path,
@@ -174,7 +186,6 @@ def load_scores(path: Path) -> ScoreFile:
             code="wrong-kind",
         )  # fmt: skip
     version = ("scores_version", SCORES_VERSION)
-    allowed = "expected a file that `citeforge score --out` wrote"
     return validated(ScoreFile, read_json(path), path, allowed=allowed, version=version)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from citeforge.evaluator.package_changes import compare_packages as compare_opened
 from citeforge.library.benchmarks import HUB, load
-from citeforge.package.manifest import MANIFEST
+from citeforge.package.manifest import MANIFEST, is_manifest, no_package
 from citeforge.package.package import Package
 from citeforge.reports.pages.package_changes import find_changes_format, write_changes
 from citeforge.schemas.errors import UsageError
@@ -48,13 +48,18 @@ def are_packages(names: Sequence[Path]) -> bool:
     """Whether the arguments of ``compare`` are two packages; if not, they are score files.
 
     Raises:
+        InputError: one of them does not exist, or is part of a package.
         UsageError: only some are packages, or they are not two.
     """
-    packages = [n for n in names if str(n).startswith(HUB) or (n / MANIFEST).is_file()]
+    for manifest in filter(is_manifest, names):
+        raise no_package(manifest)
+    packages = [n for n in names if str(n).startswith(HUB) or is_manifest(n / MANIFEST)]
     if not packages:
         return False
     if len(packages) < len(names):
         other = next(name for name in names if name not in packages)
+        if not other.exists():
+            raise no_package(other)
         raise UsageError(
             f"{packages[0]} is a package, {other} is not; give two packages, or score files",
             code="wrong-type",

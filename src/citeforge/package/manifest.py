@@ -76,6 +76,27 @@ def damaged(
     return InputError(message, path=path, field=field, allowed=allowed, code=code)
 
 
+def no_package(path: Path) -> InputError:
+    """Make the error for a path that is no package: it is missing, unfinished, or inside one."""
+    unfinished = partial_of(path)
+    around = next((one for one in path.parents if is_manifest(one / MANIFEST)), None)
+    allowed = "expected a folder that `citeforge build` made"
+    if unfinished.is_dir():
+        allowed = (
+            f"its build is not finished ({unfinished}): run the same command again with --resume"
+        )
+    elif path.exists() and around is not None:
+        allowed = f"it is part of one: give the folder {around}"
+    is_missing = not path.exists() and not unfinished.is_dir()
+    message = "does not exist" if is_missing else "is not a benchmark package"
+    return InputError(message, path=path, allowed=allowed, code="not-a-package")
+
+
+def is_manifest(path: Path) -> bool:
+    """Whether a file is the manifest of a package, going by its name."""
+    return path.name == MANIFEST and path.is_file()
+
+
 Figure = str | int | float | None
 _Stats = dict[str, Figure | list[Figure] | dict[str, Figure]]
 
@@ -108,16 +129,7 @@ def load_manifest(folder: Path, has_links: bool = False) -> Manifest:
     finish_amendments(folder)
     path = folder / MANIFEST
     if not path.is_file():
-        unfinished = partial_of(folder)
-        raise InputError(
-            "is not a benchmark package",
-            path=folder,
-            allowed=f"its build is not finished ({unfinished}): run the same command again with "
-            "--resume"
-            if unfinished.is_dir()
-            else "expected a folder that `citeforge build` made",
-            code="not-a-package",
-        )
+        raise no_package(folder)
     content = read_json(resolve_package_file(folder, MANIFEST))
     manifest = validated(Manifest, content, path, version=_VERSION)
     # Of what the file says, not of the record made from it: a newer record has more fields.

@@ -129,8 +129,9 @@ class InputError(CiteforgeError):
 
 def read_error(error: OSError, path: object) -> InputError:
     """Make the InputError for a file that the operating system could not read."""
-    code = "missing-file" if isinstance(error, FileNotFoundError) else "storage"
-    return InputError(f"cannot be read: {error.strerror or error}", path=path, code=code)
+    if isinstance(error, FileNotFoundError):
+        return InputError("does not exist", path=path, code="missing-file")
+    return InputError(f"cannot be read: {error.strerror or error}", path=path, code="storage")
 
 
 def field_code(error_type: str) -> str:

@@ -94,18 +94,27 @@ class Folders:
         """
         for folder in folders:
             if not folder.is_dir():
+                what = "a folder with packages, answers or scores"
                 raise InputError(
                     "is not a folder" if folder.exists() else "does not exist", path=folder,
-                    allowed="a folder with packages, answers or scores", code="not-a-folder",
+                    allowed=f"the folder of it: {folder.parent}" if folder.exists() else what,
+                    code="not-a-folder",
                 )  # fmt: skip
         return Folders([*dict.fromkeys(folder.resolve() for folder in folders)])
 
     def scan(self) -> Listing:
-        """List packages, answers, scores and reports below the folders, and running commands."""
+        """List packages, answers, scores and reports below the folders, and running commands.
+
+        What is below two of the folders is listed once, below the first.
+        """
         found: list[Found] = []
         works: list[tuple[str, Work]] = []
+        seen: set[Path] = set()
         for number, root in enumerate(self.roots):
             for folder, names in _walk(root):
+                if folder in seen:
+                    continue
+                seen.add(folder)
                 for name in names:
                     path = folder / name
                     if name.startswith("."):
