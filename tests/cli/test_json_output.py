@@ -125,7 +125,8 @@ CASES = [
     Case("check fine.jsonl", 2, "missing-option", (("option", "--benchmark"),)),
     Case("check fine.jsonl --benchmark facts --wrong", 2, "unknown-option",
          (("option", "--wrong"),)),
-    Case("check fine.jsonl --benchmark facts --context x", 2, "unknown-name"),
+    Case("check fine.jsonl --benchmark facts --context x", 2, "unknown-name",
+         (("option", "--context"),)),
     Case("check fine.jsonl --benchmark facts --largest-line 0", 2, "bad-option",
          (("option", "--largest-line"),)),
     fine("compare new.json old.json"),
@@ -133,6 +134,8 @@ CASES = [
     Case("compare new.json old.json other.json", 3, "counted-failures", has_result=True),
     fine("compare facts facts"),
     fine("compare facts facts --submission fine.jsonl --kept kept.jsonl"),
+    Case("compare new.json old.json --against nwe", 2, "unknown-name",
+         (("option", "--against"),)),
     Case("compare facts new.json", 2, "wrong-type"),
     Case("compare new.json cut.json", 1, "bad-json", (("file", "cut.json"),)),
     Case("compare new.json object.json", 1, "wrong-kind", (("file", "object.json"),)),
@@ -154,16 +157,19 @@ CASES = [
          3, "counted-failures", has_result=True),
     Case("score faulty.jsonl --benchmark facts", 1, "wrong-type",
          (("file", "faulty.jsonl"), ("line", 1), ("field", "output"))),
-    Case("score fine.jsonl --benchmark facts --measures CiteX", 2, "unknown-name"),
+    Case("score fine.jsonl --benchmark facts --measures CiteP,CiteX", 2, "unknown-name",
+         (("option", "--measures"),)),
+    Case("score fine.jsonl --benchmark facts --judge lexcal", 2, "unknown-name",
+         (("option", "--judge"),)),
     Case("score --benchmark facts", 2, "missing-argument"),
     fine("run top-1 --benchmark facts --out top.jsonl"),
     fine("run rage --benchmark facts --llm openai:m --base-url http://127.0.0.1:9/v1 --dry-run"),
     Case("run exec:false --benchmark facts --out x.jsonl", 3, "no-answers"),
     Case("run top-1 --benchmark facts", 2, "missing-option", (("option", "--out"),)),
-    Case("run nope --benchmark facts --out x.jsonl", 2, "unknown-name"),
+    Case("run nope --benchmark facts --out x.jsonl", 2, "unknown-name", (("option", None),)),
     fine("show facts"),
     fine("show facts --query q01"),
-    Case("show facts --query gone", 2, "unknown-name"),
+    Case("show facts --query gone", 2, "unknown-name", (("option", "--query"),)),
     Case("show facts --trace", 2, "missing-option", (("option", "--trace"),)),
     Case("show gone", 1, "not-a-package", (("file", "gone"),)),
     fine("audit own"),
@@ -178,6 +184,8 @@ CASES = [
     Case("build --from facts --out again", 2, "untrusted"),
     Case("build recipe.yaml --out again", 1, "missing-file", (("file", "recipe.yaml"),)),
     Case("build rage --source beir:gone --out made", 1, "not-a-folder"),
+    Case("build rage --source bier:gone --out made", 2, "unknown-name",
+         (("option", "--source"),)),
     Case("build rage --source beir:examples/facts --out own", 1, "output-exists",
          (("file", "own"),)),
     Case("build rage --out made", 2, "missing-option", (("option", "--source"),)),
@@ -212,6 +220,21 @@ def test_the_object_of_a_command(inline: Inline, case: Case) -> None:
     assert {name: error["where"][name] for name, _ in case.where} == dict(case.where)
     if exit_code == 2:
         assert error["advice"]
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("list judgs", "did you mean 'judges'? known: "),
+        ("score fine.jsonl --benchmark facts --judge lexcal", "did you mean 'lexical'? expected "),
+        ("show facts --query gone", "known: q01, "),
+    ],
+)
+def test_the_advice_about_an_unknown_name_has_no_brackets(
+    inline: Inline, line: str, advice: str
+) -> None:
+    _, found = read_object(inline, line)
+    assert found["error"]["advice"].startswith(advice)
 
 
 @pytest.mark.slow
@@ -310,7 +333,7 @@ def test_a_result_of_other_letters_is_ascii(inline: Inline, tmp_path: Path) -> N
 
 def test_advice_of_errors_without_a_place() -> None:
     unknown = Fault.from_error(UnknownValueError("judge", "lexicl", ["lexical", "table"]))
-    assert unknown.advice == "(did you mean 'lexical'?) known: lexical, table"
+    assert unknown.advice == "did you mean 'lexical'? known: lexical, table"
     missing = Fault.from_error(MissingExtraError("pandas", "pandas", "a DataFrame"))
     assert missing.advice == "install it with: pip install 'citeforge[pandas]'"
     assert missing.where == Place()

@@ -6,6 +6,7 @@ With it, everything that is written to standard output otherwise goes to standar
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -19,7 +20,7 @@ import click
 
 from citeforge.cli.command import HeadedOption
 from citeforge.cli.interrupts import HOW_TO_GO_ON, signal_exit_code, was_interrupted
-from citeforge.schemas.errors import CiteforgeError, ExitCode, UsageError
+from citeforge.schemas.errors import CiteforgeError, ExitCode, UnknownValueError, UsageError
 from citeforge.schemas.recipes.groups import SCRIPTS
 
 if TYPE_CHECKING:
@@ -37,10 +38,12 @@ class _Collected:
     """What is known of the running command.
 
     Attributes:
+        context: click's context of the command; None while it is unknown.
         command: its name; None while it is unknown.
         result: its result; None while there is none.
     """
 
+    context: click.Context | None = None
     command: str | None = None
     result: object = None
 
@@ -53,7 +56,8 @@ def _switch_on(ctx: click.Context, parameter: click.Parameter, is_asked: bool) -
     """Handle ``--json`` (click callback): make the command print a JSON object instead of text."""
     if is_asked and not ctx.resilient_parsing:
         ctx.meta[_META] = True
-        _collected.get().command = _command_name(ctx)
+        collected = _collected.get()
+        collected.context, collected.command = ctx, _command_name(ctx)
 
 
 def _command_name(ctx: click.Context) -> str | None:
@@ -145,12 +149,15 @@ def _write(collected: _Collected, exception: BaseException | None) -> None:
     """
     from pydantic_core import to_jsonable_python
 
-    from citeforge.schemas.outputs import Output
+    from citeforge.schemas.outputs import Output, Place
 
     exit_code, error = _describe_end(exception)
     if isinstance(error, click.UsageError) and error.ctx is not None:
         collected.command = _command_name(error.ctx)
     fault = None if exit_code == ExitCode.FINE else _describe_error(error, exit_code)
+    if fault is not None and isinstance(error, UnknownValueError) and collected.context is not None:
+        option = _find_option(collected.context, error.value)
+        fault = fault.model_copy(update={"where": Place(option=option)})
     if fault is not None and fault.advice is None and isinstance(error, _WRONG_USAGE):
         words = " ".join(filter(None, ["citeforge", collected.command, "--help"]))
         fault = fault.model_copy(update={"advice": f"`{words}` lists arguments and options"})
@@ -160,6 +167,19 @@ def _write(collected: _Collected, exception: BaseException | None) -> None:
     content = to_jsonable_python(output, inf_nan_mode="null")
     click.echo(json.dumps(content, allow_nan=False))
     sys.stdout.flush()
+
+
+def _find_option(ctx: click.Context, name: str) -> str | None:
+    """Find the option whose value on the command line names an unknown thing; None if not one."""
+    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])")
+    found = [
+        option.opts[0]
+        for option in ctx.command.params
+        if isinstance(option, click.Option)
+        and option.name in ctx.params
+        and word.search(str(ctx.params[option.name]))
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _describe_end(exception: BaseException | None) -> tuple[int, BaseException | None]:

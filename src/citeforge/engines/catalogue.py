@@ -15,6 +15,7 @@ from citeforge.schemas.errors import (
     UsageError,
     require,
     suggestion,
+    write_advice,
 )
 
 D = TypeVar("D", bound=Named)
@@ -151,11 +152,12 @@ class Catalogue(Generic[D, T]):
         """Make the error for an unknown value of an option (by default the catalogue's own)."""
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [known for known in self.names() if known and known != name])
-        text = mask_address(spec)
-        return UsageError(
-            f"{option or self.option} {text!r}{hint}: expected {self.list_forms()}",
-            code="unknown-name",
+        text, expected = mask_address(spec), f"expected {self.list_forms()}"
+        error = UsageError(
+            f"{option or self.option} {text!r}{hint}: {expected}", code="unknown-name"
         )
+        error.allowed = write_advice(hint, expected)
+        return error
 
     def maker(self, spec: str, option: str = "") -> Callable[..., T]:
         """Get the function that makes the object named ``NAME`` or ``NAME:ARGUMENT`` from settings.

@@ -55,6 +55,12 @@ def suggestion(value: str, choices: Iterable[str]) -> str:
     return f" (did you mean {names[close[0]]!r}?)" if close else ""
 
 
+def write_advice(hint: str, others: str) -> str:
+    """Join a hint in brackets, as of :func:`suggestion`, and what else is right to an advice."""
+    first = hint.strip(" ()")
+    return f"{first} {others}" if first.endswith("?") else "; ".join(filter(None, [first, others]))
+
+
 class CiteforgeError(Exception):
     """Base of all errors that the user can correct; shown without a traceback.
 
@@ -222,7 +228,7 @@ class UnknownValueError(UsageError):
         others = f"`{command}` lists them all" if command else listed
         where = f" in {searched}" if searched else ""
         super().__init__(f"unknown {noun} {value!r}{where}{hint}; {others}", code="unknown-name")
-        self.allowed = f"{hint} {others}".strip()
+        self.allowed = write_advice(hint, others)
 
 
 TORCH_EXTRAS = {"hf", "build", "offline", "offline-llm", "fast", "ner", "models", "mauve"}

@@ -137,9 +137,9 @@ class Alignment:
         )
         kept = sum(block.size for block in matcher.get_matching_blocks())
         steps = matcher.get_opcodes() if kept >= _KEPT * min(len(old), len(new)) else []
-        for n, (kind, a, b, c, d) in enumerate(steps):
+        for n, (operation, a, b, c, d) in enumerate(steps):
             near = steps[max(0, n - 1) : n + 2]
             around = [end - start for name, start, end, *_ in near if name == "equal"]
             least = _AROUND if len(around) == 2 else _EDGE
-            if kind != "equal" and around and min(around) >= least:
+            if operation != "equal" and around and min(around) >= least:
                 yield Edit(before, after, tuple(old[a:b]), tuple(new[c:d]))
