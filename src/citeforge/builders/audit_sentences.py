@@ -12,7 +12,7 @@ def write_estimate(share: EstimatedShare) -> str:
 
 
 def form_findings(audit: FormAudit) -> list[str]:
-    """Write which form features reveal relevant passages (or nothing), or why none was tested."""
+    """Write which features (length, …) reveal relevant passages, if any, or why none was tested."""
     if audit.not_audited:
         return [f"the form of the passages was not audited: {audit.not_audited}"]
     telling = sorted((test for test in audit.tests if test.tells), key=lambda test: test.p)

@@ -319,7 +319,7 @@ class Build:
         )
 
     def finished(self, draft: Manifest) -> Manifest | None:
-        """Get the manifest of the finished package that this build resumes; None if work is left.
+        """Get the package's manifest if this build (``draft``) is finished; None if work is left.
 
         An unfinished build goes on only by the same recipe, too.
 

@@ -341,7 +341,7 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
 def _format_measure(
     measure: dict[str, Any] | None, lines_to_beat: Mapping[str, float] | None
 ) -> str:
-    """Write a measure's score, marked if it does not exceed the best degenerate system's.
+    """Format a score; mark it if it is not above its line to beat (a trivial system's score).
 
     Args:
         measure: record of a measure in a file of scores; None if the system lacks it.

@@ -53,7 +53,7 @@ def open_earlier(recipe: Recipe, folder: Path | None) -> Package | None:
 
 
 def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
-    """List all in which a new build differs from a finished package, as ``field: old → new``.
+    """List differences from a package to a new build (its ``draft``), as ``field: old → new``.
 
     Args:
         earlier: manifest of a finished package.

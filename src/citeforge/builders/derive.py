@@ -68,7 +68,7 @@ class Base(Package):
         return docs_of
 
     def _passages_by_query(self, label: str) -> dict[str, list[str]]:
-        """List the ids of each query's passages with a given relevance label, without twins."""
+        """List the ids of each query's passages with a relevance label, without LLM rewrites."""
         ids_of: dict[str, list[str]] = {q: [] for q in self.query_ids}
         table = self.mappings[label]
         for query, passage in rows_of(table, "query-id", "corpus-id"):

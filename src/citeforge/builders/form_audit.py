@@ -135,7 +135,7 @@ def find_relevant(item: Item, has_labels: bool) -> set[str]:
 def compare_features(
     context: str, shown: Shown, advance: Callable[[int], None] = lambda _: None
 ) -> FormAudit:
-    """Test whether form features, each and all together, reveal relevance better than words do.
+    """Test whether features (length, …), each and all, predict relevance beyond shared words.
 
     Args:
         context: name of the context set, for the record.

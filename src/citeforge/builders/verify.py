@@ -225,7 +225,7 @@ def wrong_twins(package: Package) -> Problems:
 
 
 def wrong_cells(package: Package) -> Problems:
-    """Yield (table, problem) for conditions (cells) with wrong passages or author labels.
+    """Yield (table, problem) for experimental conditions with wrong passages or author labels.
 
     Yields (table, problem).
     """

@@ -15,7 +15,7 @@ _SLOT = re.compile(r"\{(\w*)\}|[{}]")
 
 
 def _check_slots(text: str, slots: tuple[str, ...] = SLOTS) -> str:
-    """Return a question clause; refuse one with an unknown placeholder, such as ``{hwo}``."""
+    """Return a question clause; raise an error for an unknown placeholder, such as ``{hwo}``."""
     for slot in _SLOT.finditer(text):
         if slot[1] not in slots:
             raise ValueError(f"{slot[0]} is no slot; there are {', '.join(slots)}")
@@ -23,7 +23,7 @@ def _check_slots(text: str, slots: tuple[str, ...] = SLOTS) -> str:
 
 
 def _check_link_slots(text: str) -> str:
-    """Return a clause that links two entities; refuse one without ``{other}`` or ``{owner}``."""
+    """Return a clause linking two entities; raise an error without ``{other}`` or ``{owner}``."""
     if missing := [slot for slot in ("other", "owner") if f"{{{slot}}}" not in text]:
         raise ValueError(f"names no {{{missing[0]}}}")
     return _check_slots(text, LINK_SLOTS)
@@ -59,11 +59,11 @@ class ThemeWording(FrozenRecord):
     @model_validator(mode="before")
     @classmethod
     def _read_text(cls, value: Any) -> Any:
-        """Convert a clause that is written as plain text to the fields of a ``ThemeWording``."""
+        """Convert a question wording given as text to ``{"ask": TEXT}``; return others as is."""
         return {"ask": value} if isinstance(value, str) else value
 
     def fits(self, relations: Collection[str]) -> bool:
-        """Whether the clause suits a question that asks for all of these relations."""
+        """Whether a question wording suits a question that asks for all of these relations."""
         asked = {relation_key(r) for r in relations}
         needs, only = ({relation_key(r) for r in some} for some in (self.needs, self.only))
         return (not needs or bool(needs & asked)) and (not only or asked <= only)

@@ -57,13 +57,13 @@ class Phrase(FrozenRecord):
 
     @model_validator(mode="after")
     def _require_many(self) -> Self:
-        """Refuse variants of the plural clause where there is no plural clause itself."""
+        """Raise an error if there are variants of a plural question clause, but no such clause."""
         if self.variants_many and self.many is None:
             raise ValueError("variants_many needs many")
         return self
 
     def wordings(self, is_many: bool) -> tuple[str, ...]:
-        """List the clauses that ask for one value or for several; the default clause is first.
+        """List the question clauses for one or for several values of a relation; the default first.
 
         Args:
             is_many: whether several values are asked for.
@@ -74,7 +74,7 @@ class Phrase(FrozenRecord):
 
     @property
     def all_wordings(self) -> tuple[str, ...]:
-        """All clauses that ask for the relation, for one value and for several."""
+        """All question clauses that ask for a relation, for one value and for several."""
         return tuple(dict.fromkeys((*self.wordings(False), *self.wordings(True))))
 
 
@@ -123,7 +123,7 @@ class Phrasing(FrozenRecord):
 
     @model_validator(mode="after")
     def _require_declared_themes(self) -> Self:
-        """Refuse a domain in which a theme of general questions is used but not declared."""
+        """Raise an error if a topic (theme) of general questions is used but not declared."""
         for label, phrase in self.relations.items():
             if phrase.theme and phrase.theme not in self.themes:
                 raise ValueError(f"{label}: {phrase.theme!r} is not among the themes")
@@ -136,7 +136,7 @@ class Phrasing(FrozenRecord):
         return self
 
     def theme_asks(self, theme: str, relations: Collection[str]) -> list[str]:
-        """List the clauses for a general question on a theme that asks for these relations.
+        """List question clauses that ask about a topic (theme) and suit the given relations.
 
         Args:
             theme: its name; one that is not declared has no clause.
@@ -146,17 +146,17 @@ class Phrasing(FrozenRecord):
         return base + [w.ask for w in self.theme_wordings.get(theme, ()) if w.fits(relations)]
 
     def theme_of(self, relation: str) -> str:
-        """Get the theme of general questions that covers a relation; "" if none does."""
+        """Get the topic (theme) of general questions that covers a relation; "" if none does."""
         phrase = self.phrase(relation)
         return "" if phrase is None else phrase.theme
 
     def answers_theme(self, relation: str, theme: str) -> bool:
-        """Whether facts of a relation answer a general question on a theme."""
+        """Whether facts of a relation answer a general question on a topic (theme)."""
         also = map(relation_key, self.also.get(theme, ()))
         return self.theme_of(relation) == theme or relation_key(relation) in also
 
     def phrase(self, relation: str) -> Phrase | None:
-        """Get the clauses that ask for a relation, by its label; None if the domain has none."""
+        """Get the question clauses for a relation by its label; None if the domain has none."""
         return self.phrases_by_key.get(relation_key(relation))
 
     @cached_property
@@ -166,7 +166,7 @@ class Phrasing(FrozenRecord):
 
 
 def plain_phrase(relation: str, label_form: str) -> Phrase:
-    """Make a generic clause that asks for a relation, from its label and grammatical form.
+    """Make a generic question clause for a relation, from its label and grammatical form.
 
     Args:
         relation: its label.

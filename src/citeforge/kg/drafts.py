@@ -188,7 +188,7 @@ class DraftRelation:
 
     @property
     def phrase(self) -> Phrase:
-        """Drafted clauses and theme of questions that ask for the relation."""
+        """Drafted question clauses that ask for a relation, with their topic (theme)."""
         if self.listed_words is not None:
             return Phrase(**self.listed_words.model_dump(exclude={"label", "noun"}))
         values = _read_words().values[self.sort]
@@ -224,7 +224,7 @@ def plural(label: str) -> str:
 
 
 def draft_phrasing(class_label: str, relations: Iterable[DraftRelation]) -> Phrasing:
-    """Draft the words for questions about a class, from the labels of its relations.
+    """Draft question wordings for a class of entities, from the labels of its relations.
 
     Args:
         class_label: label of the class; its words say whether questions ask "who" or "what".

@@ -104,7 +104,7 @@ class FactReader:
     def triples(
         self, entity: str, entity_label: str, value: Term, rows: list[Row]
     ) -> Iterator[Triple]:
-        """Yield the triples of one value: one, one per unit of a quantity, or none (then counted).
+        """Yield a value's triples, one per unit of measure in SPARQL ``rows``; none for some types.
 
         The triple's value is empty if it has no label in the languages asked for.
 
@@ -146,7 +146,7 @@ class FactReader:
                 yield Triple(entity, entity_label, prop, relation, text)
 
     def _render_literal(self, value: Term, rows: list[Row]) -> Iterator[str]:
-        """Yield a literal as text, once per unit if it is a quantity with units.
+        """Yield a literal as text; a quantity once per unit of measure named in SPARQL result rows.
 
         Args:
             value: the literal.

@@ -475,7 +475,7 @@ def _translate_plain(
 
 
 def _require_bound(rows: list[Row], *variables: str) -> list[Row]:
-    """Return the rows of a reply; refuse a row that lacks a variable."""
+    """Return the rows of a SPARQL result; raise an error if one has no value for a variable."""
     for row in rows:
         for name in variables:
             if name not in row:
@@ -486,7 +486,7 @@ def _require_bound(rows: list[Row], *variables: str) -> list[Row]:
 def _require_asked_values(
     rows: list[Row], variable: str, values: Iterable[str], second_variable: str
 ) -> list[Row]:
-    """Return a reply's rows; refuse one that lacks a variable or has a value not asked for."""
+    """Return the rows of a SPARQL result; raise an error if a value is missing or not requested."""
     allowed = set(values)
     for row in _require_bound(rows, variable, second_variable):
         if row[variable].value not in allowed:

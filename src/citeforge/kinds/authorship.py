@@ -53,20 +53,20 @@ class AuthorshipKind(TwinsKind):
     def read_answers(
         self, reads: str, submission: Submission, measures: Sequence[Measure], tools: ScoringTools
     ) -> ScoredSubmission:
-        """Compute measures of a submission's answers over all conditions (cells) together."""
+        """Compute measures over a submission's answers to all experimental conditions together."""
         from citeforge.evaluator.measures.authorship_answers import read_design
 
         return read_design(submission, measures, tools)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Yield (table, problem) for wrong twins, contexts and conditions (cells) in a package."""
+        """Yield (table, problem) for wrong rewrites, contexts and experimental conditions."""
         from citeforge.builders.verify import wrong_cells
 
         yield from super().check_consistency(package)
         yield from wrong_cells(package)
 
     def labelling(self, package: Package, context: str) -> Labelling:
-        """Read the author labels that a condition's (cell's) prompts put on passages."""
+        """Read the author labels that an experimental condition's prompts put on passages."""
         from citeforge.builders.authorship.labels import read_labelling
 
         return read_labelling(package, context)

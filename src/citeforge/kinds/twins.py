@@ -43,7 +43,7 @@ class TwinsKind(RageKind):
         return plan_twins(recipe, run)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Yield (table, problem) for wrong ids, contexts and twins in a package."""
+        """Yield (table, problem) for wrong ids, contexts and LLM rewrites in a package."""
         from citeforge.builders.verify import wrong_twins
 
         yield from super().check_consistency(package)

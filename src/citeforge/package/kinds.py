@@ -130,7 +130,7 @@ class Kind(ABC):
         """
 
     def read_answers(self, reads: str, submission: Any, measures: Sequence[Any], tools: Any) -> Any:
-        """Read a submission in a way (``reads``) special to this benchmark kind; compute measures.
+        """Compute measures on answers of a type (``reads``) special to this kind, such as triples.
 
         Answers to single context sets of passages are read alike for all kinds, and not here:
         :func:`~citeforge.evaluator.measures.results.read_passages`.

@@ -121,7 +121,7 @@ class Package(Displayed):
 
     @property
     def contexts(self) -> list[str]:
-        """Names of the context sets, each with a frozen list of passages per query."""
+        """Names of a benchmark's context sets; each has a fixed list of passages per query."""
         return list(self.manifest.contexts)
 
     @cached_property
@@ -211,7 +211,7 @@ class Package(Displayed):
 
     @cached_property
     def forms(self) -> dict[str, pa.Table]:
-        """Tables of queries by wording, such as ``general``; the main wording first."""
+        """Tables of queries by form of question, such as ``general``; the main form first."""
         splits = dict.fromkeys(self.kind.facts.other_questions.values())
         others = {split: self.table("queries", split) for split in splits}
         return {
@@ -332,7 +332,7 @@ class Package(Displayed):
         return rankings
 
     def condensed(self, form: str) -> dict[tuple[str, str], str]:
-        """Read summaries or snippets (``form``) of passages: (query id, passage id) to text.
+        """Read shortened passages, as ``form`` says: (query id, passage id) to summary or snippet.
 
         Args:
             form: split of ``condensed``.

@@ -141,7 +141,7 @@ class Design(FrozenRecord):
 def make_cells(
     origins: tuple[tuple[Origin, Origin], ...], label_sets: tuple[LabelSet, ...]
 ) -> list[Cell]:
-    """Make all experimental conditions: each pair of ``origins`` without and with author labels.
+    """Make all experimental conditions: each pair of real authors without and with stated ones.
 
     Origins that differ get informed and counterfactual labels; equal ones all four pairs of labels
     (section 3.1 and "Mixed RAG mode").
@@ -169,5 +169,5 @@ def make_cells(
 
 
 def parse_design(config: Mapping[str, Any]) -> Design:
-    """Read the design of an authorship benchmark from the ``config`` of its manifest."""
+    """Read the experimental design of an authorship benchmark from its manifest's ``config``."""
     return Design.model_validate(config["design"])

@@ -193,7 +193,7 @@ class MeasureScore(Record, allow_inf_nan=False):
 
     @property
     def n_digits(self) -> int:
-        """Number of decimals to print: 2; if gold is hidden (noise), 0 for shares, 1 for counts."""
+        """Number of decimals to print: 2; if gold is hidden, 0 for percentages and 1 for counts."""
         return choose_digits(self.noise, self.scale)
 
 

@@ -175,7 +175,7 @@ def _draw_number(seed: int, context: str, query: str, run: int, passage: str) ->
 
 
 def _citation_probability(is_biased: bool, cell: Cell, relevant: bool) -> float:
-    """Look up the probability that a control cites a passage, by author label and relevance."""
+    """Look up how probably a control system cites a passage, by its author label in a condition."""
     side = cell.side(relevant)
     if not is_biased or side is None or cell.labels == "placebo":
         return _PLAIN[relevant]

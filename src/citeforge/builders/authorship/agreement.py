@@ -191,7 +191,7 @@ def _matches(alignment: Alignment) -> Iterator[_Match]:
 
 
 def _find_hedge_changes(alignment: Alignment, language: str) -> Iterator[str]:
-    """Describe hedges without counterpart in the matching sentences: ``lacks 'may'``."""
+    """Describe hedges that a rewrite lost, or added where it must not: ``lacks 'may'``."""
     for match in _matches(alignment):
         for group in word_groups(language, "hedges").values():
             if match.verb == "lacks" or not group.may_add:

@@ -68,7 +68,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
 
 
 def _make_design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
-    """Make the design: a condition (cell) per choice of passage authors and of labels, if any.
+    """Make the experimental design: a condition (cell) per choice of passage authors and labels.
 
     Raises:
         UsageError: LLM origins without twins.
@@ -90,7 +90,7 @@ def _make_design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
 
 
 def _config(recipe: AuthorshipRecipe, base: Base, design: Design) -> dict[str, Any]:
-    """Make the manifest's ``config``: recipe, description of the base package, and design."""
+    """Make the manifest's ``config``: recipe, facts on the base package, experimental design."""
     name, built_in = Path(base.manifest.name), built_in_label_sets()
     update = {
         "benchmark": recipe.benchmark and name,
@@ -160,7 +160,7 @@ def _write_tables(
 
 
 def _swap_in_twins(docs: Docs, cell: Cell, twins: Twins) -> Docs:
-    """Replace human passages by LLM-written twins where the condition (cell) asks for them."""
+    """Replace human passages by LLM rewrites where an experimental condition (cell) says so."""
     rows = []
     for doc in docs:
         origin = cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin

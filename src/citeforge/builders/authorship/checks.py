@@ -212,7 +212,7 @@ class Checker:
 
 
 def compare_texts(human: str, twin: str) -> TwinFigures:
-    """Compute length ratio, edit similarity (1: copy), trigram overlap of passage and twin."""
+    """Compute length ratio, edit similarity (1: copy), trigram overlap of passage and rewrite."""
     similarity = Levenshtein.normalized_similarity(
         *(" ".join(bare_words(t)) for t in (human, twin))
     )
@@ -280,7 +280,7 @@ class TwinWriter:
         self.attempts = attempts
 
     def write(self, passages: Iterable[SourcePassage]) -> list[Twin]:
-        """Let the LLM rewrite each passage; keep the best attempt if none passes the checks."""
+        """Let the LLM rewrite each passage; return the best attempt if none passes the checks."""
         twins = [Twin(p) for p in passages]
         for attempt in range(self.attempts.limit):
             rest = [t for t in twins if not t.report.accepted]
@@ -292,7 +292,7 @@ class TwinWriter:
         return twins
 
     def _rewrite(self, twins: Sequence[Twin], attempt: int) -> None:
-        """Request another rewrite of each passage, check it, and keep the better of old and new."""
+        """Request and check another rewrite of each passage; update ``twins`` if it is better."""
         temperature = self.attempts.get_temperature(attempt)
         requests = [
             twin_request(t.passage.title, t.passage.text, temperature, attempt) for t in twins
@@ -313,7 +313,7 @@ class TwinWriter:
 
 
 def twin_request(title: str, text: str, temperature: float, attempt: int) -> Request:
-    """Make the LLM request to rewrite a passage as its twin; attempts are counted from 0."""
+    """Make the LLM request to rewrite a passage; ``attempt`` counts from 0."""
     n_bytes = len(text.encode("utf-8", "surrogatepass"))
     params = {"temperature": temperature, "max_tokens": 64 + n_bytes // 2}
     request = writer_prompt("twin").request({"title": title, "text": text}, params, attempt)

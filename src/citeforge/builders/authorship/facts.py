@@ -216,7 +216,7 @@ def find_quotations(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def missing_quotations(human: str, twin: str) -> list[str]:
-    """List the quoted strings of a passage that its twin does not contain word for word."""
+    """List the quoted strings of a passage that its rewrite does not contain word for word."""
     there = " ".join(bare_words(twin))
     quotations = []
     for quotation, _, _ in find_quotations(human):
@@ -264,7 +264,7 @@ class Entities:
         return pipeline
 
     def find_changes(self, human: str, twin: str) -> tuple[list[str], list[str]]:
-        """List (entities of a passage that its twin lacks, entities that the twin adds).
+        """Return (named entities that a rewrite of a passage lost, named entities that it added).
 
         A part of a name is enough ("Templars"), unless the rest of it was replaced.
         """

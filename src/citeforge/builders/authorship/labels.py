@@ -97,7 +97,7 @@ def require_enough_labels(labels: LabelSet, k: int) -> None:
 
 
 def draw_labels(labels: LabelSet, query: str, size: int, seed: int) -> list[tuple[str, str]]:
-    """Draw, per position of a query's context, (label of the set's first half, of its second).
+    """Draw ``size`` pairs of a query's author labels, from both halves of a label set.
 
     Keyed by (seed, set, query): a passage that has the same side in two cells has the same label
     in both. In sets by lot a coin decides for each position which side is called first.
@@ -119,7 +119,7 @@ def draw_labels(labels: LabelSet, query: str, size: int, seed: int) -> list[tupl
 def cell_labels(
     label_set: LabelSet, cell: Cell, docs: Mapping[str, Docs], seed: int
 ) -> list[dict[str, object]]:
-    """Draw author labels for a condition's contexts; return one AUTHORS row per query.
+    """Draw the author labels of an experimental condition's contexts: an AUTHORS row per query.
 
     Args:
         label_set: the set of labels.

@@ -28,7 +28,7 @@ _NO_COMPARATIVES = frozenset({"other", "another"})
 
 
 def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
-    """Yield (check, reason) if a twin (rewrite) changes negations or puts opposites for words.
+    """Yield (check, reason) if a rewrite changes negations or replaces words by their opposites.
 
     Args:
         human: English passage.
@@ -280,7 +280,7 @@ _MEASURED = re.compile(
 
 
 def find_unit_faults(human: str, twin: str) -> Iterator[str]:
-    """Yield the first unit that a twin (rewrite) changes: ``"'310 metres' became '310 feet'"``.
+    """Yield the first unit that a rewrite changes: ``"'310 metres' became '310 feet'"``.
 
     Args:
         human: English passage.

@@ -45,7 +45,7 @@ class Parser:
         return pipeline_name(self._pipeline)
 
     def find_exchanges(self, human: str, twin: str) -> Iterator[str]:
-        """Describe nouns that a twin exchanges, or turns from agent to patient or back."""
+        """Describe nouns that a rewrite exchanges, or turns from agent to patient or back."""
         if self._pipeline is None:
             return
         before, after = (_find_features(self._pipeline(text)) for text in (human, twin))

@@ -47,7 +47,7 @@ from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES, RELEVANT, TWINS
 
 
 def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:
-    """Build a package in which every passage of the contexts has a twin written by an LLM.
+    """Build a package in which each passage of the contexts has a rewrite by an LLM (twin).
 
     A passage whose twin fails every attempt is replaced, if it is not relevant, by the next
     negative of its query; otherwise the query is dropped and counted, or kept (``keep_failed``).
@@ -135,7 +135,7 @@ def _refuse_lexical(recipe: TwinsRecipe) -> None:
 
 
 def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
-    """Count the fewest and the most LLM calls that a build of twins can need.
+    """Count the fewest and the most LLM calls that a build of rewrites (twins) can need.
 
     The fewest: every first twin is accepted. The most: each attempt asks for every passage of the
     contexts and every negative that could replace one.
@@ -155,7 +155,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     temperature = recipe.attempts.get_temperature(0)
 
     def requests(ids: Iterable[str]) -> list[Request]:
-        """Make the LLM requests that rewrite passages into their twins, at the first attempt."""
+        """Make the LLM requests for the first attempt to rewrite passages."""
         texts = base.shown_texts(ids)
         return [twin_request(*both, temperature, 0) for both in texts.values()]
 
@@ -168,7 +168,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     texts = base.shown_texts(dict.fromkeys([*shown, *replacing]))
 
     def pairs(ids: Iterable[str]) -> list[Pair]:
-        """Make stand-ins for the entailment questions about each twin, for a cost estimate."""
+        """Make entailment pairs of each passage with itself as rewrite, for a cost estimate."""
         return [pair for i in ids for pair in _twin_pairs(i, texts[i][1])]
 
     checked = judge.plan_calls(pairs(shown), pairs(replacing), tries)
@@ -176,12 +176,12 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
 
 
 def _twin_pairs(name: str, text: str) -> list[Pair]:
-    """Make stand-ins for a passage's two entailment questions about its twin (cost estimate)."""
+    """Make a passage's two entailment pairs with itself as rewrite, for a cost estimate."""
     return [Pair(text, f"{name} {text}"), Pair(f"{name} {text}", text)]
 
 
 def _read_contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
-    """Map the context sets that the recipe names, or all, to each query's passages."""
+    """Read the context sets that a recipe names, or all: set to query to its passages."""
     return {n: base.shown_passages(n) for n in recipe.contexts or base.manifest.contexts}
 
 
@@ -200,7 +200,7 @@ class Rewriting:
     def __init__(
         self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
     ) -> None:
-        """Have ``writer`` rewrite all passages; replace non-relevant ones that failed."""
+        """Let ``writer`` rewrite all passages; replace non-relevant ones whose rewrites failed."""
         self.base, self.contexts, self.writer = base, contexts, writer
         self.twins: dict[str, Twin] = {}
         self.replaced = 0
@@ -227,7 +227,7 @@ class Rewriting:
                 yield from ((query, doc) for doc in row)
 
     def _collect_passages(self, ids: Sequence[str]) -> list[SourcePassage]:
-        """Collect passages with the gold answers that their twins must keep or must not gain."""
+        """Get passages with the gold answers that a rewrite must not lose, and must not gain."""
         answers_of: dict[bool, dict[str, list[tuple[str, ...]]]] = {True: {}, False: {}}
         for query, answers in self.base.answers.items():
             listed = [
@@ -245,7 +245,7 @@ class Rewriting:
         ]
 
     def _replace_failing(self) -> None:
-        """Replace each non-relevant passage whose twin failed by the query's next negative."""
+        """Replace each non-relevant passage whose rewrite failed by the query's next negative."""
         for docs in self.contexts.values():
             for query, row in docs.items():
                 ids = {d["corpus-id"] for d in row}
@@ -260,10 +260,10 @@ class Rewriting:
                         self.replaced += 1
 
     def _next_negative(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
-        """Find a query's best usable negative not in ``ids``, rather with ``label``; or None."""
+        """Find a query's best usable negative not in ``ids``, preferring ``label``; or None."""
 
         def usable(doc: dict[str, str]) -> bool:
-            """Whether a negative is not in the query's context yet, and its twin has not failed."""
+            """Whether a negative is not in the query's context yet, and no rewrite of it failed."""
             twin = self.twins.get(doc["corpus-id"])
             return doc["corpus-id"] not in ids and (twin is None or twin.report.accepted)
 
@@ -317,7 +317,7 @@ def _write_tables(
 def _make_twin_rows(
     rewriting: Rewriting, ids: set[str], author: str, keep_failed: bool
 ) -> tuple[list[dict[str, object]], pa.Table]:
-    """Make (rows of the twins table, corpus table of the twins that join the corpus)."""
+    """Make (rows of the table of rewrites, corpus table of the rewrites to add to the corpus)."""
     twins = rewriting.twins
     rows, passages = [], []
     existing = set(rewriting.base.texts(f"{i}~twin" for i in twins))
@@ -375,7 +375,7 @@ def _count_outcomes(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
 
 
 def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
-    """Compute the share of twins that pass each check, and mean attempts, lengths, similarities.
+    """Compute shares of rewrites that pass each check; mean attempts, lengths, similarities.
 
     Args:
         table: schema TWINS, with the best attempt at each passage.
@@ -389,7 +389,7 @@ def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
     good = [r for r in rows if r["accepted"]]
 
     def mean(column: str) -> float:
-        """Compute the mean of a column over accepted twins; 0 if there are none."""
+        """Compute the mean of a column over accepted rewrites; 0 if there are none."""
         return round(math.fsum(r[column] for r in good) / len(good), 4) if good else 0.0
 
     failures = [set(r["failed"]) for r in rows if not math.isnan(r["length_ratio"])]

@@ -143,7 +143,7 @@ def find_equivalents(
 def find_theme_answers(
     domain: Domain, question: KalmaQuestion, equivalents: Mapping[Triple, Sequence[Triple]]
 ) -> list[Triple]:
-    """List shown triples that are not gold but answer a general question (same theme).
+    """List shown triples that are not gold but answer a general question (they fit its topics).
 
     Args:
         domain: has the themes with their relations; each entity has those of its class.

@@ -153,7 +153,7 @@ class Evolution:
         return [t for t in self.facts if t != self.pair.link]
 
     def to_check(self, form: str, question: str) -> QuestionToCheck:
-        """Make the input of the question check: a question and the facts it should ask for."""
+        """Pair a question of a ``form`` (general or specific) with facts it should ask for."""
         return QuestionToCheck(question, self.facts, self.pair.pool, self.pair.link, form)
 
     @property

@@ -102,7 +102,7 @@ def write_tables(
 
 
 def _dump_metadata(question: KalmaQuestion, form: str) -> str:
-    """Write a query's metadata as JSON; a general query's with its answers that are not gold."""
+    """Dump a question's metadata as JSON; if ``form`` is general, with answers besides the gold."""
     metadata = question.metadata
     if form == "general" and question.answers:
         answers = [[t.qid, t.relation, t.value] for t in question.answers]
@@ -153,7 +153,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further_stats: Mapping[str, 
 
 
 def question_variety(questions: Sequence[KalmaQuestion], key_suffix: str = "") -> Stats:
-    """Measure how varied questions of each form are, with X for entity names.
+    """Measure how varied general and specific questions are, with X in place of entity names.
 
     Args:
         questions: with the texts of both forms.

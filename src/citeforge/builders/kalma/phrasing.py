@@ -183,7 +183,7 @@ def _is_living(graph: Graph, phrasing: Phrasing) -> bool:
 
 
 def find_phrase(domain: Domain, relation: str) -> Phrase:
-    """Get the question clause and theme of a relation from the domain, or generic ones."""
+    """Get the clauses that ask for a relation, and its topic (theme): the domain's, or generic."""
     phrase = domain.phrasing.phrase(relation)
     if phrase is None:
         phrase = plain_phrase(relation, domain.label_form(relation))
@@ -199,7 +199,7 @@ def compose(
     rng: random.Random | None = None,
     avoided_templates: Collection[str] = (),
 ) -> Composed:
-    """Compose the question for facts: a clause per theme (general) or per relation (specific).
+    """Compose a question for facts: one clause per topic (if general) or relation (if specific).
 
     Args:
         domain: has the clauses.
@@ -295,10 +295,10 @@ _Group = tuple[str, dict[str, list[Triple]]]
 def _in_order_of_themes(
     groups: Iterable[_Group], themes: Sequence[str], phrases: Mapping[str, Phrase]
 ) -> list[_Group]:
-    """Sort groups of facts by their themes, so that clauses of one theme stay together."""
+    """Sort groups of facts by topic (theme), so that clauses on one topic stay together."""
 
     def rank(group: _Group) -> int:
-        """Get the position of the theme of a group of facts in the order of themes."""
+        """Get the position of a group's topic in the order of topics (``themes``)."""
         return themes.index(phrases[next(iter(group[1].values()))[0].relation].theme)
 
     return sorted(groups, key=rank)

@@ -57,7 +57,7 @@ class _RequestRecorder:
 
 
 def _with_reply(request: Request, result: Result) -> Request:
-    """Copy a request with the stand-in's reply, as an estimate of the real reply's length."""
+    """Copy a request with a stand-in model's reply, as an estimate of the real reply's length."""
     text = "" if isinstance(result, Failure) else result.text
     return replace(request, usual_reply=text)
 
@@ -111,7 +111,7 @@ class _PerplexityRecorder:
         return self._ngram.identity()
 
     def compute(self, texts: Sequence[str]) -> list[float]:
-        """Record texts for the real model, and compute their perplexities by n-grams."""
+        """Record texts for the real model's cost estimate; return their perplexities by n-grams."""
         self._served.rehearse(texts, self._tries)
         return self._ngram.compute(texts)
 

@@ -196,7 +196,7 @@ class QuestionCheck:
         return [self._known[a] if a in asked else r for a, r in zip(questions, ruled, strict=True)]
 
     def _check_by_rule(self, question: QuestionToCheck) -> AskedFacts:
-        """Check by rules a question's form, the gold facts it misses, and what else it asks for.
+        """Check a question by rules: its syntax, gold facts that it misses, others it asks for.
 
         Where pronouns may mean either entity, the reading counts that fits the facts best.
         """

@@ -80,7 +80,7 @@ class NearestWordings:
         self._texts = list(words.plain_wordings)
 
     def find_nearest(self, clauses: Iterable[AskedClause], kin: Collection[str]) -> None:
-        """Find each new clause's nearest known wording by cosine; keep it if it is near enough.
+        """Find and store each new clause's nearest known wording; ``kin``: nouns such as "father".
 
         Args:
             clauses: in words that no rule knows.

@@ -126,7 +126,7 @@ class Planner:
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
 
         def sort_key(groups: Sequence[FactGroup]) -> tuple[object, ...]:
-            """Make the sort key of some (theme, entity) groups of facts; the best sorts first."""
+            """Make the sort key of some (topic, entity) groups of facts; the best sorts first."""
             facts = [t for group in groups for t in group.facts]
             themes = [group.theme for group in groups]
             return (
@@ -176,7 +176,7 @@ class Planner:
         return second
 
     def _cost(self, theme: str) -> float:
-        """Compute a theme's penalty, as a number of facts: higher the more plans have used it."""
+        """Compute a question topic's penalty in facts, which grows with its number of uses."""
         return _COST * self._used[theme] / max(len(self._plans), 1)
 
     def _repeats_a_plan(self, plan: Plan) -> bool:
@@ -213,7 +213,7 @@ class Planner:
         return Plan(plan.facts, general.text, specific.text)
 
     def _find_groups(self, pair: EntityPair) -> Iterator[FactGroup]:
-        """Yield the (theme, entity) groups of facts that can all be asked for."""
+        """Yield groups of facts on one (topic, entity), in which each fact can be asked for."""
         named = {g.qid: g.name for g in pair.graphs}
         domains = {g.qid: select_domain(self._domain, g) for g in pair.graphs}
         groups: dict[tuple[str, str], list[Triple]] = {}
@@ -249,7 +249,7 @@ class Planner:
 
 
 def _pair_themes(groups: Sequence[FactGroup]) -> Iterator[Sequence[FactGroup]]:
-    """Yield, for each two themes that two entities share, the four (theme, entity) groups."""
+    """Yield four groups, of two topics and two entities, for every two topics they share."""
     by_theme: dict[str, list[FactGroup]] = {}
     for group in groups:
         by_theme.setdefault(group.theme, []).append(group)

@@ -90,9 +90,9 @@ class Replies:
     taken: dict[str, str]
     refused: dict[str, list[str]]
 
-    def last_refusal(self, name: str) -> str:
-        """Get the kind of reason why the last reply on a pair was refused."""
-        return refusal_kind(self.refused[name][-1])
+    def last_refusal(self, pair_id: str) -> str:
+        """Get the kind of reason why an LLM's last reply for an entity pair was refused."""
+        return refusal_kind(self.refused[pair_id][-1])
 
 
 class Asker:
@@ -118,7 +118,7 @@ class Asker:
         return self.llm.identity().get("name") == "template"
 
     def ask(self, task: str, values: Mapping[str, dict[str, Any]], check: Check) -> Replies:
-        """Ask an LLM for a text per entity pair; ask again, with the reason, if one is refused.
+        """Request a text per entity pair from an LLM, again if ``check`` refuses it (with why).
 
         Args:
             task: name of the prompt.

@@ -164,7 +164,7 @@ def label_passages(
 def _judge_and_mine(
     material: Material, kept_queries: KeptQueries | None, workspace: Workspace, seed: int
 ) -> LabelledPassages:
-    """Judge a pool, mine negatives, drop probably relevant ones: each if the recipe says so.
+    """Judge candidate passages, mine negatives, drop probably relevant ones, as the recipe says.
 
     Args:
         material: queries to judge and mine for.
@@ -242,7 +242,7 @@ def freeze_contexts(
     seed: int,
     choose_size: Callable[[Pools, Mixture], OneSize | None] | None = None,
 ) -> FrozenContexts:
-    """Draw each query's context for every mixture (numbers of passages per label).
+    """Draw each query's context for every mixture (numbers of passages per label) of a build.
 
     Args:
         material: material of the build.

@@ -92,7 +92,7 @@ class Forms:
     revealing: frozenset[str] = frozenset()
 
     def distance(self, query_index: int, slot: int, passage: str) -> int:
-        """Count in how many features (title, length, …) a passage differs from the wanted form.
+        """Count features (title, …) in which a passage differs from those wanted for a slot.
 
         Args:
             query_index: number of the query.

@@ -52,7 +52,7 @@ def freeze_hidden(
     mixture: Mixture,
     seed: int,
 ) -> HiddenContexts:
-    """Choose contexts of all queries that do not reveal which passages are relevant.
+    """Draw contexts by a mixture (passages per label) that do not reveal which are relevant.
 
     Args:
         material: material of the build; its counts are updated.
@@ -113,7 +113,7 @@ def _draw_contexts(
     find_forbidden: "_Refusals",
     forms: Forms,
 ) -> tuple[Chosen, Contexts]:
-    """Choose the negatives of all queries, and draw their contexts: return (chosen, contexts).
+    """Choose all queries' negatives, draw contexts by a mixture: return (negatives, contexts).
 
     Args:
         mixture: how many passages of each label.
@@ -143,7 +143,7 @@ def _draw_contexts(
 
 
 def _find_short(contexts: Contexts, mixture: Mixture) -> dict[str, dict[str, int]]:
-    """Find queries with fewer negatives than the mixture names: query to label to number found."""
+    """Find contexts with fewer negatives than the mixture has: query to label to number found."""
     short: dict[str, dict[str, int]] = {}
     for query, docs in contexts.items():
         labels = Counter(doc["label"] for doc in docs)
@@ -168,7 +168,7 @@ def _choose_forms(
     passages: dict[str, Form],
     seed: int,
 ) -> Forms:
-    """Choose each query's wanted forms (title, …) of negatives: its relevant passages' forms.
+    """Choose which form (title, …) each query's negatives should have: its relevant passages'.
 
     Args:
         pools: queries, in order.

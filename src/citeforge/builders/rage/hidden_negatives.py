@@ -127,7 +127,7 @@ def choose_negatives(
     find_forbidden: Refused,
     forms: Forms | None = None,
 ) -> Chosen:
-    """Choose all queries' negatives together, so that they are shown as often as relevant ones.
+    """Choose all queries' negatives: shown as often as relevant passages, of wanted ``forms``.
 
     That number of repeats is taken with which most slots can be filled by the rules; of several,
     that with most passages of the forms that are wanted, and of these the smallest.

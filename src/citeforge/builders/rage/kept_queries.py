@@ -217,8 +217,8 @@ def find_kept(material: Material, old: Package, source_judgements: pa.Table) -> 
             for query, passage in rows_of(table, "query-id", "corpus-id")
             if passage in changed
         },
-        _GOLD: _find_other_gold(material, old),
-        _JUDGEMENTS: _find_other_judgements(material, tables, source_judgements),
+        _GOLD: _find_changed_gold(material, old),
+        _JUDGEMENTS: _find_changed_judgements(material, tables, source_judgements),
     }  # fmt: skip
     reasons = {
         query: next((why for why, names in others.items() if query in names), None)
@@ -277,16 +277,16 @@ def _digest_by_query(table: pa.Table, column: str) -> RowDigests:
     return digest_rows(table.to_batches(), [column], {"rows": rest})
 
 
-def _find_other_gold(material: Material, old: Package) -> set[str]:
-    """Find the queries whose gold rows differ from an earlier package's."""
+def _find_changed_gold(material: Material, old: Package) -> set[str]:
+    """Find the ids of queries whose gold rows changed since an earlier package."""
     tables = (old.gold, material.gold.cast(GOLD))
     return _list_changes(*(_digest_by_query(table, "query_id") for table in tables))
 
 
-def _find_other_judgements(
+def _find_changed_judgements(
     material: Material, labelled_rows: Mappings, source_judgements: pa.Table
 ) -> set[str]:
-    """Find the queries whose human judgements differ from an earlier package's labels.
+    """Find the ids of queries whose human judgements changed since an earlier package.
 
     With a judge of the pool, its judgements are in the package, too: what people judge must agree
     with it. Without one, the judgements must be the same.

@@ -32,7 +32,7 @@ class Pools:
 
     @classmethod
     def from_mappings(cls, query_ids: list[str], mappings: Mappings) -> Self:
-        """Collect the passages of each query by label; empty lists for labels without rows."""
+        """Group (query, passage) pairs by label and query; empty lists for labels without pairs."""
         by_label: dict[str, dict[str, list[str]]] = {}
         for label in LABELS:
             pool = by_label[label] = {name: [] for name in query_ids}
@@ -42,7 +42,7 @@ class Pools:
         return cls(query_ids, by_label)
 
     def smallest_pool(self, mixture: Mixture) -> int:
-        """Compute the largest context size for which every query has enough passages."""
+        """Compute the fewest passages that any query has: the largest context size all can fill."""
 
         def count_usable(label: str, query: str) -> int:
             """Count a query's passages with a label; relevant ones up to the mixture's maximum."""
@@ -68,7 +68,7 @@ class OneSize:
 def freeze(
     pools: Pools, mixture: Mixture, seed: int, common_size: OneSize | None = None
 ) -> tuple[Contexts, ContextSet]:
-    """Draw each query's context by a mixture; return (contexts, description for the manifest).
+    """Draw queries' contexts by numbers per label (mixture): (contexts, manifest's description).
 
     Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
     query id). Too few of a label is recorded, and filled from another label for ``common_size``
@@ -129,7 +129,7 @@ def _draw_filling(
     seed: int,
     common_size: OneSize,
 ) -> list[dict[str, str]]:
-    """Draw negatives for a context's empty slots, preferring labels of the mixture.
+    """Draw negatives to fill up a query's context, preferring labels that the mixture has.
 
     Args:
         pools: passages of all queries by label.

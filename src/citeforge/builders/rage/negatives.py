@@ -171,7 +171,7 @@ def _add_source_mappings(
 
 
 def _choose_miner(material: Material) -> tuple[Models, Rankings | None]:
-    """Choose what proposes negatives: (its identity by role, rankings or None for vectors).
+    """Choose the source of mined negatives: (its identity by role, rankings; None for vectors).
 
     Returns:
         (role to identity of the model, rankings of all queries or None for an embedder).
@@ -189,7 +189,7 @@ def _choose_miner(material: Material) -> tuple[Models, Rankings | None]:
 
 
 def _mining_key(material: Material, models: Models) -> dict[str, Any]:
-    """Collect all that mined negatives depend on, as key of the stored build stage."""
+    """Collect the inputs that mined negatives depend on, as the cache key of that build step."""
     recipe, vectors = material.recipe, material.sources.vectors
     return {
         "vectors": None if vectors is None else [v.sha256 for v in vectors],

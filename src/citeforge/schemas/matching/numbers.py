@@ -76,7 +76,7 @@ class Token:
 
 
 def make_token(keys: frozenset[Key], raw: str = "", is_number: bool = False) -> Token:
-    """Make a token from its comparison keys, which contains no other token."""
+    """Make a token from comparison keys and its written text; it contains no other token."""
     return Token(keys, keys, raw, is_number)
 
 
@@ -124,7 +124,7 @@ def money_token(sign: str, amount: Token) -> Token:
 
 
 def with_unit(unit: str, values: frozenset[Key]) -> frozenset[Key]:
-    """Pair each reading of a number with a unit such as ``%``."""
+    """Pair each possible value of a number with a unit such as ``%``."""
     return frozenset((unit, v) for v in values)
 
 

@@ -111,7 +111,7 @@ def _groups_of(field: FieldInfo) -> tuple[Group, ...]:
 
 
 def fields_in(record: type[BaseModel], *groups: Group) -> tuple[str, ...]:
-    """List the names of a record's fields that are in the given help groups, by group."""
+    """List names of a record's fields whose options are in given sections of ``--help``."""
     fields = record.model_fields.items()
     names = (name for group in groups for name, field in fields if group in _groups_of(field))
     return tuple(dict.fromkeys(names))

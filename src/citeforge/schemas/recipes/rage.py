@@ -53,7 +53,7 @@ class Mixture(Part):
     @model_validator(mode="before")
     @classmethod
     def _parse_text(cls, value: Any) -> Any:
-        """Parse a mixture of passages from a text, ``mix=3,3,3``, or from the name of a preset."""
+        """Parse a mixture (passages per label) from ``mix=3,3,3`` or a preset's name."""
         if not isinstance(value, str):
             return value
         if value in PRESETS:
@@ -68,7 +68,7 @@ class Mixture(Part):
 
     @model_validator(mode="after")
     def _refuse_empty_or_reserved(self) -> "Mixture":
-        """Raise an error if a mixture has no passages, or a name that submissions reserve."""
+        """Raise an error if a mixture (passages per label) is empty or its name cannot be used."""
         if self.name in RESERVED:
             raise ValueError(
                 f"{self.name!r} is reserved: in submissions it means answers "
@@ -81,7 +81,7 @@ class Mixture(Part):
         return self
 
     def __str__(self) -> str:
-        """Write the mixture as it is typed: ``mix=3,3,3``."""
+        """Write the numbers of passages per label (mixture) as users type them: ``mix=3,3,3``."""
         return f"{self.name}={self.relevant},{self.irrelevant},{self.seemingly_relevant}"
 
     @property
@@ -276,7 +276,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     @field_validator("mixtures")
     @classmethod
     def _refuse_repeated_names(cls, mixtures: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
-        """Refuse mixtures whose names are equal apart from case, since files are named by them."""
+        """Raise an error if names of mixtures are equal apart from case, since they name files."""
         names = [m.name for m in mixtures]
         if len({name.casefold() for name in names}) != len(names):
             raise ValueError(f"duplicate mixture name ({', '.join(names)}); case does not count")
