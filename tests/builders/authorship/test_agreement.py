@@ -4,7 +4,9 @@ import pytest
 
 from citeforge.builders.authorship.agreement import compile_words, find_instruction
 from citeforge.builders.authorship.alignment import Alignment
+from citeforge.builders.authorship.causes import find_turned_causes
 from citeforge.builders.authorship.checks import Checker, SourcePassage
+from citeforge.builders.authorship.edits import find_replacements
 from citeforge.builders.authorship.facts import Entities
 from citeforge.schemas.recipes.twins import Thresholds
 
@@ -112,3 +114,61 @@ def test_a_passage_that_speaks_to_its_reader_may_say_you_should() -> None:
     human = "Remember: do not remove a nest yourself, and call a company."
     assert find_instruction(human, "A nest is nothing you should remove on your own.") is None
     assert find_instruction("Nobody removes a nest.", "You should remove no nest.") == "You should"
+
+
+@pytest.mark.parametrize(
+    ("human", "twin", "found"),
+    [
+        ("Eating before surgery can cause severe complications.",
+         "Severe complications can cause eating before surgery.", "eatin surge"),
+        ("The fair closed because of safety concerns.",
+         "The close of the fair gave rise to safety concerns.", "conce safet"),
+        ("Because heavy rain fell, the river flooded.",
+         "The heavy rain fell due to the flooded river.", "fell heavy rain"),
+        # The same cause, told from the other end.
+        ("The fair closed because of safety concerns.",
+         "Safety concerns led to the closing of the fair.", None),
+        ("Heavy rain fell, which is why the river flooded.",
+         "Due to heavy rain the river flooded.", None),
+    ],
+)  # fmt: skip
+def test_cause_and_effect_are_not_exchanged(human: str, twin: str, found: str | None) -> None:
+    expected = [f"cause and effect exchanged: {found!r}"] if found else []
+    assert list(find_turned_causes(Alignment(human, twin), "en")) == expected
+
+
+def test_a_reason_becomes_no_concession() -> None:
+    human = "Although most fled, some stayed as the capital was considered safe."
+    twin = "Most fled, but some stayed since the capital was considered safe."
+    assert list(find_turned_causes(Alignment(human, twin), "en")) == []
+    wrong = twin.replace("since", "although")
+    assert list(find_turned_causes(Alignment(human, wrong), "en")) == [
+        "a reason is behind 'although'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "check", "reason"),
+    [
+        ("two of", "three of", "numbers", "'two' became 'three'"),
+        ("in 1860", "in 1861", "numbers", "'1860' became '1861'"),
+        ("3D maps", "4D maps", "numbers", "'3d' became '4d'"),
+        ("five years", "five months", "units", "'years' became 'months'"),
+        ("all the guides", "most_of the guides", None, ""),
+        ("many old", "few old", "quantifiers", "'many' became 'few'"),
+        ("would probably have", "would have", "hedges", "lacks 'probably'"),
+        ("were drawn", "were allegedly drawn", "hedges", "adds 'allegedly'"),
+        ("drawn by two", "made by two", None, ""),
+    ],
+)
+def test_words_in_one_place_are_compared(
+    old: str, new: str, check: str | None, reason: str
+) -> None:
+    human = (
+        "In the town hall the 3D maps were drawn by two of the artists, and many old guides to the "
+        "hills would probably have been sold there in 1860 after five years of work by all the "
+        "guides, which may be likely."
+    )
+    assert old in human
+    found = list(find_replacements(Alignment(human, human.replace(old, new)), "en"))
+    assert found == ([(check, reason)] if check else [])

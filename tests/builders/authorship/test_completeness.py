@@ -105,3 +105,11 @@ def test_many_clauses_in_other_words_are_no_loss() -> None:
     # Seven words of four clauses have no counterpart, and the rewrite has four words fewer.
     twin = "Help is there: people get well sooner, it costs less, guests stay calm."
     assert find_lost(Alignment(human, twin), "en") == []
+
+
+def test_a_clause_of_new_words_is_added_whatever_else_is_new() -> None:
+    human = "The score was composed by Ann Lee. It was the first of a long series of films."
+    good = "Ann Lee wrote the music. In a long row of movies it was the first."
+    assert find_added(Alignment(human, good), "en") == []
+    wrong = good.replace("music.", "music, which critics everywhere admired.")
+    assert find_added(Alignment(human, wrong), "en") == ["which critics everywhere admired."]

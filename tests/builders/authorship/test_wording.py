@@ -185,3 +185,16 @@ def test_opposites_are_about_one_thing() -> None:
 def test_what_is_yet_to_be_done_is_not_done() -> None:
     human = "The remaining seven countries have not ratified it."
     assert "negation" not in failed(human, "The other seven countries have yet to ratify it.")
+
+
+@pytest.mark.parametrize(
+    ("human", "twin", "is_denied"),
+    [
+        ("The metal needs oxygen in store.", "In store the metal needs no oxygen.", True),
+        ("The maps were sold with labels.", "The maps were sold without labels.", True),
+        ("It is the longest bridge of its kind.", "No bridge of its kind is longer.", False),
+        ("The river is deeper than any other river.", "No river is deeper than this one.", False),
+    ],
+)  # fmt: skip
+def test_no_and_without_deny(human: str, twin: str, is_denied: bool) -> None:
+    assert ("negation" in failed(human, twin)) == is_denied

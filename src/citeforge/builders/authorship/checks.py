@@ -18,7 +18,9 @@ from citeforge.builders.authorship.agreement import (
     find_replaced_numbers,
 )
 from citeforge.builders.authorship.alignment import Alignment, split_sentences
+from citeforge.builders.authorship.causes import find_turned_causes
 from citeforge.builders.authorship.completeness import find_added, find_lost
+from citeforge.builders.authorship.edits import find_replacements
 from citeforge.builders.authorship.exchanges import find_name_faults
 from citeforge.builders.authorship.facts import (
     Entities,
@@ -196,7 +198,10 @@ class Checker:
         if language in WORDED:
             yield from find_wording_faults(human, twin)
             alignment = Alignment(human, twin)
+            yield from find_replacements(alignment, language or "en")
             yield from find_disagreements(alignment, language or "en")
+            if causes := list(dict.fromkeys(find_turned_causes(alignment, language or "en"))):
+                yield "connectives", "; ".join(causes[:3])
             if names := list(find_name_faults(alignment, human, twin)):
                 yield "names", "; ".join(names[:3])
             if roles := list(dict.fromkeys(self.parser.find_exchanges(human, twin))):

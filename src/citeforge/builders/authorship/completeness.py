@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from citeforge.builders.authorship.agreement import compile_words, read_words
 from citeforge.builders.authorship.alignment import Alignment, Sentence, make_sentence
-from citeforge.builders.authorship.edits import find_deletions, find_insertions
+from citeforge.builders.authorship.edits import find_deletions, find_insertions, find_new_clauses
 from citeforge.builders.authorship.meaning import SentenceVectors
 
 _PUNCTUATION = r"[,:](?!\d)|[;()—]|\s[–-]\s"
@@ -72,7 +72,8 @@ def find_added(
         clauses = _clauses(alignment.after, language)
         added = _find_unmatched(alignment, 1, clauses, _ADDED_CLAUSE)
     added = _correct_by_cosines(alignment, 1, added, language, vectors)
-    return added or list(find_insertions(alignment, language))
+    added = added or list(find_insertions(alignment, language))
+    return added or list(find_new_clauses(alignment, language))
 
 
 def _correct_by_cosines(

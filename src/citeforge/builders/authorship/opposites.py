@@ -15,7 +15,9 @@ from citeforge.builders.authorship.wording import (
     word_lists,
 )
 
-_PLAINEST = frozenset({"not", "never"})
+_PLAINEST = frozenset({"not", "never", "no", "without"})
+_SUPERLATIVE = re.compile(r"\w{2,}est|most|least|only|first|last|since|than|any")
+"""What "no" may stand for: "no bridge is longer" of the longest one."""
 _UNTIL = frozenset({"until", "till", "before"})
 _POSSESSIVES = frozenset({"whose", "his", "her", "their", "its"})
 _SHARED = 3
@@ -84,6 +86,9 @@ def _find_denials(text: Wording, other: Wording) -> Iterator[str]:
         about = text.sentence_stems(index)
         there = max(indexes, key=lambda i: len(about & other.sentence_stems(i)))
         if _SHARED * len(about & other.sentence_stems(there)) < len(about):
+            continue
+        words = other.tokens[slice(*other.sentence_bounds(there))]
+        if word == "no" and any(map(_SUPERLATIVE.fullmatch, words)):
             continue
         n_there = other.count_negations(there) + other.count_softeners(there, text, index)
         surplus = text.count_negations(index) - n_there
