@@ -68,7 +68,7 @@ class Command:
 
     @property
     def form(self) -> str:
-        """Text that users type to run the command: its name, without an argument."""
+        """Name that users type to run the command."""
         return self.name
 
 

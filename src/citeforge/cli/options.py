@@ -293,7 +293,7 @@ largest_line_option = click.option(
 
 
 def group_options(*groups: Group) -> Callable[[F], F]:
-    """Make a decorator that adds the run options of the given help groups to a command."""
+    """Make a decorator that adds a command's run options (under given headings of its help)."""
     return add_options(field_options(RunOptions, fields_in(RunOptions, *groups)))
 
 
@@ -318,7 +318,7 @@ def judging_options(command: F) -> F:
 
 
 def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
-    """Make ``RunOptions`` from parsed options and extra fields; refuse those its runner lacks.
+    """Make ``RunOptions`` from parsed options; refuse options that its runner does not have.
 
     Args:
         options: parsed options of the command.

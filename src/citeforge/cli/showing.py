@@ -145,7 +145,7 @@ def _echo_omitted(count: int, full: bool) -> None:
 
 
 def _print_query(shown: ShownQuery, package: Package, full: bool) -> None:
-    """Print a query with each context set's passages (also their LLM-written twins) or graphs.
+    """Print a query with each context set's passages (also their LLM rewrites, twins) or graphs.
 
     Args:
         shown: query and contexts.
@@ -167,7 +167,7 @@ def _print_query(shown: ShownQuery, package: Package, full: bool) -> None:
 def _print_passage(
     passage: ShownPassage, manifest: Manifest, full: bool, is_text_shown: bool
 ) -> None:
-    """Print a passage of a context with its labels, and its LLM-written version (twin) if any.
+    """Print a passage of a context with its labels, and its LLM rewrite (twin) if there is one.
 
     Args:
         passage: the passage.

@@ -120,7 +120,7 @@ class Catalogue(Generic[D, T]):
         return names
 
     def list_forms(self) -> str:
-        """List the values that users can type, as text: ``hf:MODEL, table:FILE or lexical``."""
+        """Write the values that users can type as text: ``hf:MODEL, table:FILE or lexical``."""
         return listed(self.all().values())
 
     def _warn_of_hidden(self, name: str) -> None:

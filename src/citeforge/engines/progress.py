@@ -188,7 +188,7 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
         done, lock = 0, Lock()
 
         def advance_and_notify(items: int, note: str | None = None, /) -> None:
-            """Report items done to the bar or lines, and the state of the stage to the watcher."""
+            """Report items done to the progress bar, and the step's state to the watcher."""
             nonlocal done
             advance(items, note)
             with lock:

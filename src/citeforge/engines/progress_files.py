@@ -59,7 +59,7 @@ class _ProgressFile:
             raise OSError(str(error)) from error
 
     def set_stage(self, stage: Stage) -> None:
-        """Store the state of a stage, which the thread writes to the progress file."""
+        """Store the state of the step under way, which the thread writes to the progress file."""
         with self._lock:
             self._work, self._is_new = msgspec.structs.replace(self._work, stage=stage), True
 

@@ -20,7 +20,7 @@ PLOT_DIGITS = 1
 
 
 def plot_digits(scores: Iterable[MeasureScore]) -> int:
-    """Choose the decimals of scores in a plot's texts: 1, or 0 for shares with added noise."""
+    """Choose the decimals of scores in a plot's texts: 1, or 0 for shares with privacy noise."""
     return min(PLOT_DIGITS, max((score.n_digits for score in scores), default=PLOT_DIGITS))
 
 
@@ -135,5 +135,5 @@ def show_change(value: float) -> str:
 
 
 def show_in_plot(value: float) -> str:
-    """Format a value that has no added noise, for a plot's title or summary."""
+    """Format a value with one decimal for a plot's title; use it only where no noise was added."""
     return show_number(value, PLOT_DIGITS)

@@ -258,7 +258,7 @@ def iter_batches(
 
 
 def _pick_type(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
-    """Choose the type to read a column in: the schema's, else its own, dictionaries decoded."""
+    """Choose a column's type for reading: the schema's, else the file's, dictionaries decoded."""
     if schema is not None:
         return schema.field(field.name)
     if pa.types.is_dictionary(field.type):

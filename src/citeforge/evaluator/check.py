@@ -423,7 +423,7 @@ class Marks:
 
     @property
     def other_forms(self) -> str:
-        """Warning about answers that cite in a form other than the prompt's; empty if none does."""
+        """Warning about answers with citation marks unlike the prompt's; empty without any."""
         if not self._n_other_forms:
             return ""
         return f"{self._n_other_forms:,} in other forms than {self._grammar.form}: {self._example}"

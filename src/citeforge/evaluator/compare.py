@@ -236,7 +236,7 @@ def compare_many(
 
 
 def parts_across(names: Sequence[str]) -> tuple[str, ...]:
-    """Convert names of settings (``judges``, …) to the signature parts that may differ.
+    """Convert names of settings (``judges``, …) to signature parts in which scores may differ.
 
     Raises:
         UnknownValueError: a name is not in :data:`ACROSS`.

@@ -170,7 +170,7 @@ def _rank_paired(scores: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankI
 
 
 def _simultaneous_interval(entry: MeasureScore, n_systems: int) -> tuple[float, float]:
-    """Compute a corrected value's interval (low, high), at a level adjusted for all systems.
+    """Compute a corrected value's interval (low, high), its confidence adjusted for all systems.
 
     Args:
         entry: score with a corrected value.

@@ -29,7 +29,7 @@ def judge_doubts(old: MeasureScore, new: MeasureScore, direction: int) -> tuple[
 
 
 def find_remedies(test: MeasureTest) -> tuple[Remedy, ...]:
-    """List what could decide a test (margin, verdicts, labels, runs) if more queries cannot.
+    """Find a remedy if more queries cannot decide a test: empty, or one (such as ``margin``).
 
     A remedy is a wider margin, decided verdicts, more labels, or more runs.
     """

@@ -54,7 +54,7 @@ class _Levels:
     is_single: bool = False
 
     def add(self, level: str, statement: CitedStatement, citation: int | None) -> None:
-        """Record a label's support level for a statement as a whole, or for one of its citations.
+        """Record a label (such as "full" support) of a statement, or of one of its citations.
 
         Of a statement with several citations, the pair may be one of them or all together; a pair
         with one passage is noted as such.
@@ -206,7 +206,7 @@ def _find_citation(label: Label, statement: CitedStatement) -> int | None:
 
 
 def _set_verdict(human_labels: HumanLabels, pair: Pair, levels: _Levels) -> None:
-    """Record people's verdict on a pair from its labels' support levels, unless they conflict.
+    """Add a pair's verdict by people to ``human_labels``, unless labels (``levels``) conflict.
 
     Args:
         human_labels: verdicts of all pairs, to which this one is added.

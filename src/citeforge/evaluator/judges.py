@@ -15,7 +15,7 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
 def values_by_layer(file: ScoreFile, entry: MeasureScore) -> Floats:
-    """Get a measure's raw values as an array (runs, judge repeats, queries or clusters).
+    """Get a measure's unscaled values as an array (runs, judge repeats, queries or clusters).
 
     Their mean is the value of the measure.
     """

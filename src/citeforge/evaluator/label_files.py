@@ -170,7 +170,7 @@ def plain_label(word: str) -> str:
 def _find_level(
     word: str | None, levels: Mapping[str, str | None], path: Path, line: int, field: str
 ) -> str | None:
-    """Convert a label's word to a support level; None for no word, or for an undecided one.
+    """Convert a label's word to "full", "partial" or "not"; None without word or if undecided.
 
     Args:
         word: word of the label, such as "fully".

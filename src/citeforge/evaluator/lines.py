@@ -11,7 +11,7 @@ Lines = Mapping[str, float]
 
 
 def find_lines(files: Sequence[ScoreFile], audit: Audit | None = None) -> Lines:
-    """Find each measure's value to beat ("line"): the best of systems that copy passages.
+    """Find each measure's value to beat: the best of trivial systems that copy passages.
 
     Args:
         files: score files as they were read; those of copying systems set lines.
@@ -26,7 +26,7 @@ def find_lines(files: Sequence[ScoreFile], audit: Audit | None = None) -> Lines:
 
 
 def is_below(file: ScoreFile, score: MeasureScore, lines: Lines) -> bool:
-    """Whether a score does not exceed its measure's value to beat; False for control systems."""
+    """Whether a score does not exceed the value to beat (``lines``); False for control systems."""
     if file.is_control or score.value is None:
         return False
     return is_up_to(score.value, lines.get(score.signature))

@@ -50,21 +50,21 @@ class NoiseKey:
     answers: str
 
     def draw(self, signature: str) -> float:
-        """Draw the noise of one published value from its signature, in standard deviations."""
+        """Draw the privacy noise of a published value from a standard normal, by its signature."""
         recipe = without_parts(signature, ("v",))
         digits = pseudonym(self.secret, "noise", recipe, self.answers)[:_DIGITS]
         return NormalDist().inv_cdf((int(digits, 16) + 0.5) / 2**_BITS)
 
 
 def noise_key(submission: Submission, benchmark: Benchmark) -> NoiseKey | None:
-    """Make the key of a submission's noise; None if the benchmark's folder has no secret."""
+    """Make the key of the privacy noise of a submission's scores; None without a secret file."""
     if not (benchmark.folder / SECRET).is_file():
         return None
     return NoiseKey(read_secret(benchmark.folder), hash_answers(submission))
 
 
 def hash_answers(submission: Submission) -> str:
-    """Hash the scored content of a submission, from which its noise is drawn.
+    """Hash the scored content of a submission, from which the noise of its scores is drawn.
 
     File name, format, header, order of lines, blanks behind answers, metadata and prompts do not
     enter; everything that may enter a value does, because two values with the same noise would tell
@@ -82,7 +82,7 @@ def make_figures(
     entry: MeasureScore, measure: Measure, sample: Sample, key: NoiseKey | None,
     clusters: npt.NDArray[np.int64] | None = None,
 ) -> Figures | None:  # fmt: skip
-    """Make the published value, with noise added, of a measure that depends on hidden labels.
+    """Make the published value of a measure: with privacy noise, as it depends on hidden labels.
 
     The interval follows from the rounded value, so that it tells nothing more.
 
@@ -116,7 +116,7 @@ def make_figures(
 
 
 def copy_figures(entry: MeasureScore) -> Figures | None:
-    """Round a measure's value and interval for publication, without noise; None without value.
+    """Round a measure's value and interval for publication, no noise added; None without value.
 
     For measures whose values tell nothing of hidden labels.
     """

@@ -15,7 +15,7 @@ _READ_BY_SOME = (
 
 
 def require_effects(measures: Sequence[Measure], tools: ScoringTools) -> None:
-    """Raise an error if an option was given that none of the selected measures reads.
+    """Raise an error if an option was passed that affects none of the selected measures.
 
     Args:
         measures: what is computed.
@@ -39,7 +39,7 @@ def require_effects(measures: Sequence[Measure], tools: ScoringTools) -> None:
 
 
 def _is_read(measure: Measure, tools: ScoringTools, default_tools: ScoringTools) -> bool:
-    """Whether a measure reads an option: its signature depends on it, or cannot be made yet."""
+    """Whether an option affects a measure: its signature depends on it, or cannot be made yet."""
     if measure.options is None:
         return False
     if tools.llm is None and Need.LLM in measure.group.needs:

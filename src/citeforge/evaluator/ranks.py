@@ -50,7 +50,7 @@ def better_for_certain(
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = ALPHA,
 ) -> npt.NDArray[np.bool_]:
-    """Test all pairs of systems; True where the row's is significantly better than the column's.
+    """Test all pairs of systems; True where the row's system is significantly better.
 
     Paired t-tests, adjusted by Holm over all pairs.
 

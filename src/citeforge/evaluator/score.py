@@ -187,7 +187,7 @@ def score_contexts(
 
 
 def _reads_cells(setup: ScoringSetup) -> bool:
-    """Whether the answers to all experimental conditions (cells) are read together."""
+    """Whether measures need the answers to all experimental conditions (cells) together."""
     facts = setup.benchmark.kind.facts
     return facts.is_design and _choose_reading(setup) == facts.readings[0]
 
@@ -260,7 +260,7 @@ def _require_one_system(submission: Submission, system: str | None) -> None:
 
 
 def _require_read(submission: Submission, setup: ScoringSetup) -> None:
-    """Refuse further files (``--also``) whose answers no selected measure reads.
+    """Raise an error for further files (``--also``) whose answers no selected measure needs.
 
     Raises:
         UsageError: there is such a file.
@@ -280,7 +280,7 @@ def _require_read(submission: Submission, setup: ScoringSetup) -> None:
 
 
 def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
-    """Raise an error if a measure reads data, such as triples, that the benchmark does not show."""
+    """Raise an error if a measure needs data, such as triples, that the benchmark does not show."""
     facts = benchmark.kind.facts
     foreign = [m for m in measures if m.reads not in facts.readings]
     if not foreign:
@@ -297,7 +297,7 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
 
 
 def _choose_reading(setup: ScoringSetup) -> str:
-    """Choose what answers to read, such as ``passages``: the kind's first that a measure reads."""
+    """Choose what kind of answers to read, such as ``passages``: the first that a measure needs."""
     ways, wanted = setup.benchmark.kind.facts.readings, {m.reads for m in setup.measures}
     return next((way for way in ways if way in wanted), ways[0])
 
@@ -367,7 +367,7 @@ def _add_figures(
     entries: Sequence[MeasureScore], samples: Sequence[tuple[Measure, Sample]],
     submission: Submission,
 ) -> None:  # fmt: skip
-    """Add publishable values, with noise, to the score file entries of a hidden-gold benchmark."""
+    """Add publishable values, with privacy noise, to score file entries if gold data are hidden."""
     benchmark = submission.benchmark
     key = noise_key(submission, benchmark)
     for entry, (measure, sample) in zip(entries, samples, strict=True):

@@ -99,7 +99,7 @@ def make_slices(
 
 
 def label_slices(benchmark: Benchmark, excluded_fields: Sequence[str] = ()) -> list[Slice]:
-    """List slices of queries by each metadata field that can form slices, without scores.
+    """List slices of queries, without scores: one per value of each usable metadata field.
 
     Pages filter answers by them.
 
@@ -190,7 +190,7 @@ def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list
 
 
 def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[ScoreFile]:
-    """Copy score files, keeping only scored slices by the given fields; all if none is given.
+    """Copy score files, keeping only the scored slices by ``fields``; all slices if empty.
 
     Raises:
         UsageError: a file was not scored by one of them.

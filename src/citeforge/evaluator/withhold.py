@@ -63,7 +63,7 @@ def find_revealing_option(options: ScoreOptions) -> str | None:
 
 
 def withhold_scores(file: ScoreFile) -> ScoreFile:
-    """Copy scores so that they keep hidden gold: figures with noise, no values per query.
+    """Copy scores without what reveals hidden gold: values with noise only, none per query.
 
     Of each measure only the figures are left that :mod:`citeforge.evaluator.noise` made for
     publication. Everything about single queries is removed, and counts that labels decide.

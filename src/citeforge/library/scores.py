@@ -139,7 +139,7 @@ class Scores(Displayed):
         return frame
 
     def per_query(self) -> pandas.DataFrame:
-        """Make a table of raw values: one row per query, one column per measure; NaN if undefined.
+        """Make a table of unscaled values: a row per query, a column per measure; NaN if undefined.
 
         Raw values lie in [0, 1] or in the measure's own range (docs/measures.md).
         """

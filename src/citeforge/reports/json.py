@@ -10,7 +10,7 @@ from citeforge.reports.model import ScoreReport
 
 
 def write_scores(report: ScoreReport) -> str:
-    """Write scores as JSON, with trivial measures and lines to beat (of copying systems)."""
+    """Write scores as JSON, with trivial measures and values to beat (of systems that copy)."""
     files, lines = report.given, report.lines
     content = [
         f.model_dump(mode="json", exclude={"answers"})

@@ -128,7 +128,7 @@ class ScoreReport:
 
     @cached_property
     def line_rows(self) -> list[list[object]]:
-        """Table rows of the lines to beat (best values of copying systems)."""
+        """Table rows of the values to beat: the best of trivial systems that copy passages."""
         return line_rows(self.files, self.measures, self.lines)
 
     @cached_property
@@ -153,7 +153,7 @@ class ScoreReport:
 
     @cached_property
     def line_notes(self) -> list[str]:
-        """Notes on systems at or below the line to beat (best value of copying systems)."""
+        """Notes on systems that are no better than a trivial system that copies passages."""
         return line_notes(self.files, self.lines)
 
     @cached_property

@@ -349,7 +349,7 @@ def _are_of_judges(entries: Sequence[MeasureScore]) -> bool:
 
 
 def line_notes(files: Sequence[ScoreFile], lines_to_beat: Lines) -> list[str]:
-    """Write notes on systems at or below the line to beat (of copying systems); may be empty.
+    """Write notes on systems no better than those that copy passages (trivial); may be empty.
 
     Args:
         files: score files.

@@ -106,7 +106,7 @@ class PaperTable:
 def paper_table(
     files: Sequence[ScoreFile], options: TableOptions, lines_to_beat: Lines = MappingProxyType({})
 ) -> PaperTable:
-    """Make a paper's table: systems by measures; values not above ``lines_to_beat`` are marked.
+    """Make a paper's table; mark values not above ``lines_to_beat`` (best of systems that copy).
 
     Without ``per_context``, each context set of a system has its own row, which names the set.
     Values at or below their line are marked.

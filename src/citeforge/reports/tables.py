@@ -67,14 +67,14 @@ def scores_table(
 def _mark_below(
     text: str, file: ScoreFile, score: MeasureScore | None, lines_to_beat: Lines
 ) -> object:
-    """Mark a value that is at or below the line to beat (best value of copying systems)."""
+    """Append a mark to a value's text if it is no better than of systems that copy passages."""
     return MarkedCell(text, mark=BELOW) if score and is_below(file, score, lines_to_beat) else text
 
 
 def line_rows(
     files: Sequence[ScoreFile], names: Sequence[str], lines_to_beat: Lines
 ) -> list[list[object]]:
-    """Make table rows of the lines to beat (best values of copying systems).
+    """Make table rows of the values to beat: the best of trivial systems that copy passages.
 
     There is a row for each context set, benchmark and protocol, as signatures tell them apart.
     """

@@ -53,7 +53,7 @@ class Verdict:
 
     @property
     def level(self) -> float:
-        """Support in a verdict, from 0 to 1; a judge with two levels gives only 0 or 1."""
+        """Degree of support in a verdict, from 0 to 1; 0 or 1 if the judge gives only yes or no."""
         return float(self.entailed) if self.support is None else max(self.support, 0.0)
 
 

@@ -129,7 +129,7 @@ class Batches:
     async def replies(
         self, name: str, advance: Advance
     ) -> AsyncIterator[tuple[SentRequest, Reply]]:
-        """Wait, with progress, for a batch's end; yield each unanswered request and its reply.
+        """Wait until a batch ends; yield (request, its reply or a failure) of its open requests.
 
         Args:
             name: id of the batch's file.

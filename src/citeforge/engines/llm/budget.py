@@ -171,7 +171,7 @@ class RunPlan:
     parts: tuple[tuple[str, "RunPlan"], ...] = ()
 
     def costs(self) -> tuple[float, float, float]:
-        """Compute the plan's costs in the price's currency; 0 without a price.
+        """Compute costs: (about, at most without thinking, at most); all 0 without a price.
 
         Returns:
             (about, at most without thoughts, at most with thoughts).

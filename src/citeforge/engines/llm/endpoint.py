@@ -358,7 +358,7 @@ class _Run:
             raise self.stop
 
     def _next_to_send(self) -> Iterator[SentRequest]:
-        """Yield the queued requests in the form to send, as long as their cost fits the budget."""
+        """Yield queued requests, adapted to the server, as long as their cost fits the budget."""
         while self.to_send and self.stop is None:
             key = self.to_send[-1]
             request, room = self.waiting[key], self.rooms[key]

@@ -125,7 +125,7 @@ class LocalEmbedder:
         return self.at("fp32").encode(texts, kind)
 
     def count_cut(self, text_arrays: Iterable[pa.Array], kind: Role) -> tuple[int, int] | None:
-        """Count texts with more tokens than the model reads: (number, limit); None if unknown.
+        """Count texts with more tokens than the model's limit: (number, limit); None if unknown.
 
         Args:
             text_arrays: arrays of texts.
@@ -152,7 +152,7 @@ class LocalEmbedder:
 
 
 def _most_tokens(folder: Path) -> int | None:
-    """Read how many tokens of a text a sentence-transformers model reads; None if unknown."""
+    """Read a sentence-transformers model's limit on a text's tokens; None if unknown."""
     limits = {
         "sentence_bert_config.json": "max_seq_length",
         "tokenizer_config.json": "model_max_length",

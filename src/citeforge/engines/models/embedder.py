@@ -52,7 +52,7 @@ class Refinable(Embedder, Protocol):
         ...
 
     def count_cut(self, text_arrays: Iterable[pa.Array], kind: Role) -> tuple[int, int] | None:
-        """Count texts longer than the model reads: (number, limit in tokens); None if unknown."""
+        """Count texts over the model's limit: (number, limit in tokens); None if unknown."""
         ...
 
 

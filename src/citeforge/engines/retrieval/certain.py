@@ -173,7 +173,7 @@ class CorpusModel:
             finer = _FINER.get(str(self.computed().get("dtype")), ("fp32", "fp64"))
 
             def embed_passages(level: int, name: str, texts: pa.Array) -> list[VectorShard]:
-                """Embed passages more precisely (level 1 or 2); store vectors as ``name``."""
+                """Embed passages more precisely (``level`` 2: most) into files named ``name``."""
                 return self._embed_texts(name, texts, embedder.at(finer[level - 1]), "passage")
 
             search.refine_by(self.corpus, len(finer) + 1, embed_passages)
@@ -337,7 +337,7 @@ class CertainSearch:
         return scores, bounds
 
     def refine(self, query_rows: Rows, positions: Rows, max_level: int | None = None) -> None:
-        """Embed the passages of (query, passage) pairs again in finer formats, up to ``max_level``.
+        """Embed passages of (query, passage) pairs again at precision ``max_level`` (None: best).
 
         In the most precise one their queries are embedded again, too. Error bounds widen where the
         new cosines show larger errors of the old ones.
@@ -362,7 +362,7 @@ class CertainSearch:
             self._widen(0, _APPROXIMATE_MARGIN * first + self.bounds[1])
 
     def _widen(self, level: int, bound: float) -> None:
-        """Raise the error bound of cosines in one numeric format to at least ``bound``."""
+        """Raise the error bound of cosines of a precision (``level`` 0: lowest) to ``bound``."""
         self.bounds[level] = max(self.bounds[level], bound)
 
     def _first_errors(self, query_rows: Rows, positions: Rows) -> Scores:

@@ -144,12 +144,12 @@ class Measure:
 
     @property
     def range(self) -> Range:
-        """Range of the measure's raw values."""
+        """Range of the measure's values before they are scaled for display."""
         return Range(self.low, math.inf if self.high is None else self.high)
 
     @property
     def reads(self) -> str:
-        """Kind of answers that the measure reads: ``passages``, ``triples``, ``cells``, …."""
+        """Kind of answers that the measure needs: citing ``passages``, ``triples``, …."""
         return self.group.reads
 
     @property
@@ -163,7 +163,7 @@ class Measure:
         return not {Need.STATEMENTS, Need.SEGMENTER}.isdisjoint(self.group.needs)
 
     def compute(self, answers: SharedResults) -> Sample | Sequence[Sample]:
-        """Compute the measure's sample (or one per experimental cell) from the answers.
+        """Compute the measure's sample (or one per experimental condition) from the answers.
 
         Args:
             answers: as the group reads them.
@@ -174,7 +174,7 @@ class Measure:
         return self.take_sample(self.group.results(answers))
 
     def take_sample(self, results: Any) -> Sample | Sequence[Sample]:
-        """Take the measure's sample (or one per experimental cell) from its group's results.
+        """Take the measure's sample (or one per experimental condition) from its group's results.
 
         Args:
             results: what the group computed: of each answer, a sample, or what ``sample`` takes.

@@ -303,7 +303,7 @@ def _find_idle_statements(
 
 
 def _clause_option(tools: ScoringTools, protocol: str) -> str:
-    """Name the LLM that checks if [NA] statements answer anything, for signatures; or "off"."""
+    """Name the LLM that checks if [NA] statements answer the question, for signatures; or "off"."""
     name = "off" if tools.llm is None else signature_name(tools.llm)
     return f"answers-nothing clause {name}"
 

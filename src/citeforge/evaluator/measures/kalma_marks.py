@@ -77,7 +77,7 @@ def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | N
 
 
 def mean_mark(inputs: KalmaInputs, aspect: str) -> Sample:
-    """Average an LLM's ratings, from 1 to 5, of one aspect of the answers.
+    """Average an LLM's ratings, from 1 to 5, of one aspect (such as fluency) of the answers.
 
     A missing answer gets 1. A reply without a mark and a failed call are counted and left out of
     the mean; a measure without any mark is not computed.

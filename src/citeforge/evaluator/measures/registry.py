@@ -159,7 +159,7 @@ def parse(name: str) -> Measure:
 
 
 def find_measure(name: str) -> Measure | None:
-    """Find the measure of a name in a score file; None if this installation lacks it."""
+    """Find the measure of a name in a score file; None if no installed package declares it."""
     try:
         return parse(name)
     except UsageError:
@@ -176,7 +176,7 @@ def direction(name: str) -> bool | None:
 
 
 def best_value(name: str) -> float | None:
-    """Get the best possible raw value of a measure; None if it has no bound or no direction."""
+    """Get the best possible value (unscaled) of a measure; None without bound or direction."""
     measure = find_measure(name.split("[")[0])
     if measure is None or measure.higher_is_better is None:
         return None

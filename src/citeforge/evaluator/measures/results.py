@@ -126,7 +126,7 @@ class AnswerCounts(Counter[str]):
 def require_cells_alone(
     reads: str, benchmark: Benchmark, measures: Sequence[Measure], tools: ScoringTools
 ) -> Sequence[Measure]:
-    """Return measures unchanged; refuse any that does not read ``reads``, and ``--context``.
+    """Return ``measures``; raise if one needs other answers than ``reads``, or on ``--context``.
 
     Raises:
         UsageError: names what does not fit.
@@ -326,7 +326,7 @@ def _read_other_contexts(
 
 
 def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
-    """Yield a hint at the option for closed-book systems if, by the counts, no answer cites."""
+    """Yield a hint at the option for closed-book systems if no answer cites (by ``tally``)."""
     n = tally["n_answered"]
     if n > tally["n_empty"] and tally["n_uncited"] == n:
         yield Finding(
@@ -412,7 +412,7 @@ def make_entry(
     measure: Measure, sample: Sample, signature: Signature | str,
     clusters: npt.NDArray[np.int64] | None = None, level: float = COVERAGE,
 ) -> MeasureScore:  # fmt: skip
-    """Make a measure's score file entry: its interval at ``level``, bounds if the judge failed.
+    """Make a measure's score file entry; ``level`` is the confidence level of its interval.
 
     Args:
         measure: declaration of the measure.

@@ -77,7 +77,7 @@ def judge_pair(judge: JudgeSession, pair: Pair) -> Value:
 
 
 def level_value(decision: Decision) -> Value:
-    """Get a decision's level of support, from 0 to 1; bounds 0 and 1 where the judge failed."""
+    """Get a decision's degree of support, from 0 to 1; bounds 0 and 1 where the judge failed."""
     if isinstance(decision, JudgeFailure):
         return Value(0.0, 1.0)
     return Value.exact(decision.level)

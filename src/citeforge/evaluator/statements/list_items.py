@@ -67,7 +67,7 @@ def list_items(output: str, marks: Sequence[Marker]) -> list[ListItem]:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Split a list answer into raw items, by line; each citation mark is in exactly one item."""
+    """Split a list answer into items by line, not trimmed; each citation mark is in one item."""
     lines = text.splitlines()
     layout = Layout(lines)
     n_full = sum(any(c.isalnum() for c in line) for line in lines)

@@ -57,7 +57,7 @@ class ShownGraphs:
 
     @cached_property
     def premises(self) -> frozenset[Key]:
-        """Shown non-gold triples that the question itself states, normalised for comparison.
+        """Keys of shown non-gold triples that the question itself states, normalised.
 
         They connect two of its entities ("his father Alois Hitler").
         """

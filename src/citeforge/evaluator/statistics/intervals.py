@@ -80,7 +80,7 @@ def student_interval(value: float, stderr: float, df: float, level: float = COVE
 def widest_interval(
     share: float, inverse_n: float, noise: float = 0.0, z: float = Z_95
 ) -> Interval:
-    """Compute a share's interval at the largest variance that shares can have, plus noise.
+    """Compute a share's interval at the largest variance a share can have, plus added noise's.
 
     Values between 0 and 1 with a mean p vary by p (1 − p) at most. The ends are the shares that are
     ``z`` standard errors away, which without noise is Wilson's interval.
@@ -198,7 +198,7 @@ def estimate_skewness(influence: npt.NDArray[np.float64]) -> float:
 
 
 def sidak_level(level: float, n_intervals: int) -> float:
-    """Compute the level of one interval so that several cover at once (Šidák 1967, JASA 62).
+    """Compute each interval's confidence so that all cover at once (Šidák 1967, JASA 62).
 
     Args:
         level: of all together.
@@ -208,7 +208,7 @@ def sidak_level(level: float, n_intervals: int) -> float:
 
 
 def quantile(df: float, level: float = COVERAGE) -> float:
-    """Compute how many standard errors an interval at a level reaches to either side.
+    """Compute how many standard errors an interval at a confidence level reaches to either side.
 
     By Student's t; by the normal distribution for infinite ``df``.
     """

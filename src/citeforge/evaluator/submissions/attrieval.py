@@ -75,7 +75,7 @@ class _Reader:
     """Reads saved data sets of AttriEval as answers to the cells of a benchmark."""
 
     def __init__(self, benchmark: Benchmark) -> None:
-        """Read the passages that each cell of the benchmark shows."""
+        """Read the passages that each experimental condition of the benchmark shows."""
         self.benchmark = benchmark
         self.design: Design = parse_design(benchmark.manifest.config)
         self.queries = QueryFinder(benchmark)
@@ -113,7 +113,7 @@ class _Reader:
         return self.queries.find_id(row.query_id, row.query)
 
     def _find_cell(self, folder: Path, rows: Sequence[_Row]) -> str:
-        """Find the cell that a folder answers: by its name, else by its mode and passages."""
+        """Find the condition (cell) that a folder answers: by name, else by mode and passages."""
         name = folder.name
         matches = [c for c in self.tables if name == c or name.endswith(f"_{c}")]
         if matches:
@@ -145,7 +145,7 @@ class _Reader:
         return [cell.labels] == labels and cell.side(True) == side != cell.side(False)
 
     def _mismatch(self, cell: str, row: _Row) -> str | None:
-        """Describe how a row's passages differ from those of a cell; None where they do not."""
+        """Describe how a row's passages differ from those of a condition (cell); None if equal."""
         at = self.benchmark.row_of.get(self._query_id(row))
         if at is None:
             return None  # reported with its line when answers are placed

@@ -162,7 +162,7 @@ class Benchmark(Package):
 
     @cached_property
     def _by_normal_form(self) -> dict[str, str]:
-        """Map from query ids in normal form (Unicode, white space) to the ids as they are."""
+        """Map from normalised query ids (Unicode, white space) to the ids as they are."""
         return {question_key(query).casefold(): query for query in self.query_ids}
 
     def unknown_query(self, query: str) -> str:

@@ -138,7 +138,7 @@ def _show(measure: _Measure) -> str:
 
 
 def _describe_noise(measures: Sequence[_Measure]) -> str:
-    """Describe the noise in published values of hidden labels; empty where labels are public."""
+    """Describe the privacy noise in values that depend on hidden labels; empty without noise."""
     sizes = [m.noise for m in measures if m.noise is not None]
     return f"labels hidden, noise of up to {show_number(max(sizes), 1)}" if sizes else ""
 

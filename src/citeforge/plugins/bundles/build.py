@@ -278,7 +278,7 @@ def _replace_passages(passages: Docs, to_remove: Docs, spare_passages: Docs) -> 
 
 
 def find_problems(package: Package) -> Problems:
-    """Yield (file, problem) for a bundle's context sets that are missing or break its design."""
+    """Yield (file, problem) for a bundle's context sets that are missing or show wrong passages."""
     try:
         bundle = design.parse_bundle(package.manifest)
     except (KeyError, ValidationError) as error:
@@ -298,7 +298,7 @@ def find_problems(package: Package) -> Problems:
 
 
 def _find_wrong_context(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
-    """Find a context set that breaks a bundle's design for one query: (name, problem), or None.
+    """Find a context set with wrong passages for one query: (its name, the problem), or None.
 
     Args:
         docs: passages shown for one query, with their labels, by context set; the first is the cell

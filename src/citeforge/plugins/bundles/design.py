@@ -91,7 +91,7 @@ class Bundle(FrozenRecord):
 
 
 def parse_bundle(manifest: Manifest) -> Bundle:
-    """Read a bundle's design (kind, size and names of its context sets) from its manifest.
+    """Read a bundle's kind, and size and names of its context sets, from its manifest.
 
     Raises:
         KeyError: the package is no bundle.

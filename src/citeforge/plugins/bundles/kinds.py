@@ -58,7 +58,7 @@ class BundleKind(RageKind):
         return score_bundle(submission, measures, tools)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Yield (file, problem) for errors in a bundle's package, its design included."""
+        """Yield (file, problem) for errors in a bundle's package, wrong passages included."""
         from citeforge.plugins.bundles.build import find_problems
 
         yield from super().check_consistency(package)

@@ -165,7 +165,7 @@ def _ratio_of_sums(numerator: Floats, denominator: Floats) -> Sample:
 
 
 def _refusal_detector(answers: CellAnswers) -> Callable[[str, int, int, bool], float]:
-    """Make the function that decides whether the answer to a query in a condition is a refusal.
+    """Make a function of (context set, run, query row, value if missing): 1 for a refusal, or 0.
 
     Returns:
         Function of (cell, run, row of the query, value of a missing answer): 1 for a refusal, 0 for

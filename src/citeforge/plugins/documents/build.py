@@ -242,7 +242,7 @@ def _open_models(
 def _draft_manifest(
     recipe: DocumentsRecipe, build: Build, source: Source, models: Models
 ) -> Manifest:
-    """Draft the package's manifest before any question is written."""
+    """Make the package's manifest before any question is written; counts are added later."""
     identities = {WRITER: models.prompted_llm.llm.identity()}
     if recipe.checker is not None:
         identities[READER] = models.prompted_llm.reader.identity()
@@ -290,7 +290,7 @@ def _earlier_package_field(recipe: DocumentsRecipe) -> dict[str, str]:
 
 
 def _design_file_field(recipe: DocumentsRecipe) -> dict[str, dict[str, str]]:
-    """Make the manifest's field on the design file (name, sha256); empty without a file."""
+    """Make the manifest's field on the file of question settings (name, sha256); {} without one."""
     if not isinstance(recipe.design, str):
         return {}
     path = Path(recipe.design)
@@ -298,7 +298,7 @@ def _design_file_field(recipe: DocumentsRecipe) -> dict[str, dict[str, str]]:
 
 
 def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
-    """Choose the one size of a context set's contexts; None if its mixture allows no such size.
+    """Choose one number of passages for all contexts; None if numbers per label must vary.
 
     With one size, a smaller context does not reveal that no passage answers. Empty slots are filled
     with the nearest passages first, as in contexts with an answer. Sizes differ if the mixture has

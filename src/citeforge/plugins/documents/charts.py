@@ -53,7 +53,7 @@ def _series_values(series: Any) -> dict[int, str]:
 
 
 def _category_labels(plot: Any, chart_xml: Any) -> dict[int, str]:
-    """Map the category numbers of a chart's plot to labels; levels are joined by commas."""
+    """Map category numbers of a chart's plot to labels; nested labels are joined by commas."""
     categories = plot.categories
     labels = {
         category.idx: ", ".join(filter(None, path))

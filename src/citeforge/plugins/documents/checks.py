@@ -68,7 +68,7 @@ _POINTERS = re.compile(
 
 
 def check_text(question: Question, max_copied_words: int, design: Design | None = None) -> None:
-    """Reject a question for its wording, as by more than ``max_copied_words`` of its evidence.
+    """Mark a question as rejected if its text breaks a rule (copied words, wrong language, …).
 
     It keeps the rule of its form; its quotes have to be in the evidence; it copies no long run of
     words from there, gives no answer away, has an answer of the kind that is asked for, and refers
@@ -231,7 +231,7 @@ def _find_length_fault(text: str, length: Length | None) -> str | None:
 
 
 def _find_term_fault(question: Question, terms: Terms) -> str | None:
-    """Describe which term a question wrongly has or lacks; None if its terms are right."""
+    """Describe a forbidden term in a question, or a missing one; None if its terms are right."""
     if avoided := [t for t in terms.avoid if _has_term(question.text, t, re.I)]:
         return f"has the term {avoided[0]!r}"
     quoted = " ".join(question.quotes)

@@ -132,7 +132,7 @@ def read_key_file(sheet: Path) -> dict[str, _Origin]:
 
 
 def _edit_question(question: Question, cells: dict[str, str], sheet: Path, line: int) -> None:
-    """Replace a question's texts by the cells of a decision sheet; clear what checks found.
+    """Replace a question's texts by those of a decision sheet's row; clear what checks found.
 
     Raises:
         InputError: the row has no new text, or answers or a further text that its form has not.
@@ -166,7 +166,7 @@ def _edit_question(question: Question, cells: dict[str, str], sheet: Path, line:
 
 
 def decision_stats(decisions: Decisions, questions: Iterable[Question]) -> dict[str, str]:
-    """Compute the share of decided questions that were kept, by question form.
+    """Compute the share of decided questions that were kept, by form (``single``, ``list``, …).
 
     Edited questions are kept if they pass the checks again.
     """

@@ -47,7 +47,7 @@ def _built_in() -> Mapping[str, Any]:
 
 @cache
 def built_in_forms() -> dict[str, Form]:
-    """Get the built-in forms of questions, by name."""
+    """Get the built-in forms of questions (``single``, ``pair``, ``list``, …), by name."""
     return {name: Form(name=name, **row) for name, row in _built_in()["forms"].items()}
 
 
@@ -68,7 +68,7 @@ _MOST_ROWS = 1000
 
 
 def _refuse_repeats(rows: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a design's users, forms or topics; refuse repeated names and over 1,000 of them."""
+    """Return user groups, question forms or topics; refuse repeated names and over 1,000 rows."""
     if len(rows) > _MOST_ROWS:
         raise ValueError(f"has {len(rows):,} rows, of at most {_MOST_ROWS:,}")
     names = Counter(row.name for row in rows)
@@ -113,7 +113,7 @@ class DesignedForm(Wishes):
     @field_validator("like")
     @classmethod
     def _check_like(cls, name: str | None) -> str | None:
-        """Refuse a key ``like`` that names no built-in question form."""
+        """Return the value of a key ``like``; refuse one that is no built-in question form."""
         if name is not None and name not in built_in_forms():
             raise ValueError(str(UnknownValueError("form of questions", name, built_in_forms())))
         return name
@@ -121,7 +121,7 @@ class DesignedForm(Wishes):
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str, info: ValidationInfo) -> str:
-        """Refuse a question form that is not built in and has no key ``like``."""
+        """Return a question form's name; refuse one not built in, without a key ``like``."""
         if name == SEED:
             raise ValueError(f"{name!r} is the form of --seeds; take another name")
         if info.data.get("like") is None and name not in built_in_forms():
@@ -158,7 +158,7 @@ class DesignedTopic(DesignPart):
     @field_validator("pattern")
     @classmethod
     def _require_pattern(cls, pattern: str, info: ValidationInfo) -> str:
-        """Refuse a topic without a pattern, or the topic ``rest`` with one."""
+        """Return a topic's pattern; refuse none, or one of the topic ``rest``."""
         name = info.data.get("name")
         if name == REST and pattern:
             raise ValueError(f"{REST!r} has the passages of no other topic, so it has no pattern")
@@ -249,7 +249,7 @@ class Design(Wishes):
     def _check_topics(
         cls, found_topics: FoundTopics | None, info: ValidationInfo
     ) -> FoundTopics | None:
-        """Refuse a design whose topics are both listed and to be found by clustering."""
+        """Return the settings of topics to be found; refuse them if topics are listed, too."""
         if found_topics is not None and info.data.get("topics"):
             raise ValueError("topics are listed and to be found; say one of both")
         return found_topics
@@ -257,7 +257,7 @@ class Design(Wishes):
     @field_validator("questions")
     @classmethod
     def _require_answers(cls, forms: Sequence[DesignedForm]) -> Sequence[DesignedForm]:
-        """Refuse a design in which the documents answer none of the question forms."""
+        """Return the question forms of a design; refuse them if the documents answer none."""
         if forms and all(form.form.base == ABSENT for form in forms):
             raise ValueError("has no form that the documents answer")
         return forms
@@ -276,7 +276,7 @@ class Design(Wishes):
         return tuple(designed.form for designed in self.questions)
 
     def resolve_paths(self, folder: Path) -> Self:
-        """Resolve the paths of seeds and models in a design against a folder.
+        """Resolve the paths of example questions and models in the settings against a folder.
 
         A model is a path where it is a file by its kind (``table:FILE``), or starts with a dot.
         """

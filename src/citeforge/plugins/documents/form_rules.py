@@ -20,7 +20,7 @@ _SHORTEST_NAME = 4
 
 
 def find_form_fault(question: Question) -> str | None:
-    """Describe how a question breaks the rule of its form; None if it does not."""
+    """Describe how a question breaks its form's rule (such as ``list``); None if it keeps it."""
     rule = _RULES.get(question.spec.form.check)
     return None if rule is None else rule(question)
 

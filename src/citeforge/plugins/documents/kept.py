@@ -65,7 +65,7 @@ def read_kept_questions(
 
 
 def _name_spec(spec: QuestionSpec) -> tuple[str, str | None, str | None]:
-    """Get the (form, user, topic) of a question specification, by name."""
+    """Get the names (question form, user group, topic) of a question specification."""
     return spec.form.name, None if spec.user is None else spec.user.name, spec.topic
 
 

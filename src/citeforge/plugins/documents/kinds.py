@@ -48,7 +48,7 @@ class DocumentsKind(RageKind):
         return plan_documents(recipe, run)
 
     def propose(self, recipe: Recipe, run: RunOptions) -> str:
-        """Have an LLM propose a design of questions, in a file to be edited; return a message."""
+        """Have an LLM write a file of question settings, to be edited; return a message on it."""
         from citeforge.plugins.documents.proposals import plan_proposal, propose_design
 
         assert isinstance(recipe, DocumentsRecipe)

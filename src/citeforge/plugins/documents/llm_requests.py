@@ -63,7 +63,7 @@ class PromptedLlm:
         draw_seed: int = 0,
         reader: Llm | None = None,
     ) -> None:
-        """Set the LLMs to write and answer questions, and the seed to draw shown seed questions.
+        """Set the LLMs to write and answer questions, and the random seed to draw examples with.
 
         Args:
             llm: model that is asked.
@@ -106,7 +106,7 @@ class PromptedLlm:
         return self._request(QUESTION, values, _QUESTION_TOKENS, turns=turns)
 
     def _list_instructions(self, spec: QuestionSpec) -> list[str]:
-        """List instructions to the LLM for a question's specification: form, user and wording."""
+        """List instructions to the LLM for a question: on its form, its users and its wording."""
         user = spec.user
         asks = f"Ask as this person would: {user.description}." if user is not None else ""
         wishes = spec.merge_wishes(self.design).sentences

@@ -23,7 +23,7 @@ def mix_stats(
     questions: Sequence[Question],
     declared: Mapping[str, Mapping[str, float]],
 ) -> Stats:
-    """Compare the declared shares of forms, users and topics with accepted questions.
+    """Compare declared shares of question forms, user groups and topics with accepted questions.
 
     Args:
         specs: number of questions wanted, by form, user and topic.
@@ -60,7 +60,7 @@ def mix_stats(
 
 
 def design_stats(design: Design) -> Stats:
-    """List the language of a design, and descriptions and languages of its users and forms."""
+    """List language of questions, and description and language per user group and question form."""
     stats: Stats = {} if design.language is None else {"design_language": design.language}
     for user in design.users:
         if text := _describe(user.description, user.language):
@@ -77,7 +77,7 @@ def _describe(description: str, language: str | None) -> str:
 
 
 def _form(spec: QuestionSpec) -> str:
-    """Get the form's name in a question specification."""
+    """Get the name of the question form, such as ``single``, in a question specification."""
     return spec.form.name
 
 

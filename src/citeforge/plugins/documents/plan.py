@@ -210,7 +210,7 @@ def _open_llm(name: str, run: RunOptions, store: Path | None, option: str) -> Ll
 
 
 def _read_edited_specs(recipe: DocumentsRecipe, design: Design) -> list[QuestionSpec]:
-    """List the forms, as specifications, of questions that a decision sheet edits.
+    """List a specification (question form only) per question that a decision sheet edits.
 
     Raises:
         InputError: the sheet cannot be read.

@@ -65,7 +65,7 @@ class ProposedDesign:
     wishes_left: tuple[str, ...]
 
     def summary(self) -> str:
-        """Describe a proposed design in one line: file, LLM, number of unmet wishes, next step."""
+        """Summarise proposed question settings: file, LLM, number of unmet wishes, next step."""
         n_left = len(self.wishes_left)
         left = f"; wishes that no key can express, as its comments: {n_left}" if n_left else ""
         return (
@@ -90,7 +90,7 @@ class DesignWriter:
         self._template = WriterPrompt(_DESIGN, _FOLDER)
 
     def to_propose(self, reply: str = "", fault: str = "", attempt: int = 0) -> Request:
-        """Make the LLM request for a design, or to mend the last one's fault.
+        """Make the LLM request for question settings (design), or to mend the fault of a reply.
 
         Args:
             reply: the last proposal; empty for none.
@@ -107,7 +107,7 @@ class DesignWriter:
         return self._template.request(values, params, attempt)
 
     def propose(self, check_proposal: Callable[[Proposal], object]) -> Proposal:
-        """Ask the LLM for a design, up to three times until a check raises no error.
+        """Ask the LLM for question settings, up to three times until ``check_proposal`` accepts.
 
         Args:
             check_proposal: raises an InputError for a proposal that does not fit the documents.
@@ -157,7 +157,7 @@ def _find_yaml(reply: str) -> str:
 
 
 def read_proposal(yaml_text: str, forbidden_keys: Sequence[str] = ()) -> Proposal:
-    """Parse an LLM's proposed design of questions; raise an error if it has forbidden keys.
+    """Parse question settings that an LLM proposed; raise an error if it has forbidden keys.
 
     Args:
         yaml_text: YAML.
@@ -222,7 +222,7 @@ def _opened_documents(recipe: DocumentsRecipe, run: RunOptions) -> Iterator[Pass
 
 
 def _read_brief(recipe: DocumentsRecipe) -> Design:
-    """Read the user's design of questions; refuse one without a brief.
+    """Read the user's question settings (design); refuse them without a brief for the LLM.
 
     Raises:
         InputError: the design is at fault.
@@ -239,20 +239,20 @@ def _read_brief(recipe: DocumentsRecipe) -> Design:
 
 
 def _make_writer(llm: Llm, user_design: Design, passages: PassagePool) -> DesignWriter:
-    """Make the object that asks an LLM for a design, from the user's design and documents."""
+    """Make the object that asks an LLM for question settings (design), from the user's own."""
     listing = list_documents(passages.titles_by_file())
     fixed = sorted(user_design.model_fields_set - {*_OF_PEOPLE})
     return DesignWriter(llm, (user_design.brief or "").strip(), listing, fixed)
 
 
 def _join_designs(user_design: Design, proposal: Proposal) -> dict[str, Any]:
-    """Merge the keys of a user's design with those that an LLM proposed."""
+    """Merge the keys of a user's question settings (design) with those that an LLM proposed."""
     proposed = proposal.model_dump(mode="json", exclude_unset=True, exclude={"wishes_left"})
     return user_design.model_dump(mode="json", exclude_unset=True) | proposed
 
 
 def plan_proposal(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
-    """Plan the LLM calls to propose a design of questions; ask nothing.
+    """Plan the LLM calls by which question settings (design) are proposed; ask nothing.
 
     Raises:
         InputError: the design or the documents are at fault.
@@ -268,7 +268,7 @@ def plan_proposal(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
 def propose_design(
     recipe: DocumentsRecipe, run: RunOptions, llm: Llm | None = None
 ) -> ProposedDesign:
-    """Have an LLM propose a design of questions, and write it to a file to be edited.
+    """Have an LLM propose question settings (design), and write them to a file to be edited.
 
     Keys that the user's design has stay as they are. Wishes that no key can express become comments
     of the file.
@@ -299,7 +299,7 @@ def propose_design(
     with _opened_documents(recipe, run) as passages:
 
         def check(proposal: Proposal) -> None:
-            """Refuse a proposed design that conflicts with the user's, or has an empty topic."""
+            """Raise if proposed question settings conflict with the user's, or a topic is empty."""
             content = _join_designs(given, proposal)
             design = validated(Design, content, Path("the proposal"))
             read_topics(recipe.model_copy(update={"design": content}), design.topics, passages)
@@ -313,7 +313,7 @@ def propose_design(
 
 
 def _design_text(user_design: Design, proposal: Proposal, llm: str) -> str:
-    """Write a proposed design as YAML, below comments on where it is from."""
+    """Write proposed question settings (design) as YAML, below comments on their origin."""
     lines = [f"Proposed by {llm} of the brief below. Edit it, then build with --design."]
     if proposal.wishes_left:
         lines += ["No key of a design can express:"]

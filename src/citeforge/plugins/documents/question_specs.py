@@ -18,7 +18,7 @@ class QuestionSpec:
     topic: str | None = None
 
     def merge_wishes(self, design: Design) -> Wishes:
-        """Merge a design's wishes on wording (language, length, …) for its form, user and all.
+        """Merge wishes on a question (language, length, …): of its form, its users, ``design``.
 
         Questions that users have already are as they are.
         """

@@ -169,7 +169,7 @@ def read_question(reply: str, question: Question) -> str | None:
 
 
 def find_count_fault(question: Question) -> str | None:
-    """Describe how a question's number of answers does not fit its form; None if it does."""
+    """Describe why a question's number of answers is wrong for its form; None if it is right."""
     n = len(question.answers)
     if question.base == ABSENT:
         return f"has {n} answers where none is asked for" if n else None

@@ -44,7 +44,7 @@ DESIGN_FILE = "design.yaml"
 
 
 def _dump_wishes(part: Wishes) -> dict[str, Any]:
-    """Convert a form's or user's wishes on wording (language, length, …) to fields for YAML."""
+    """Convert wishes on a question (language, length, …) to fields for YAML."""
     return part.own_wishes.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -174,7 +174,7 @@ class DocumentsRecipe(Licensed):
         return self
 
     def settings_text(self) -> str:
-        """Write the complete design as YAML, with built-in descriptions and option values.
+        """Write all question settings (design) as YAML, with built-in descriptions and options.
 
         Raises:
             InputError: the design file is at fault.
@@ -200,7 +200,7 @@ class DocumentsRecipe(Licensed):
         return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
     def with_file_names(self) -> Self:
-        """Return the recipe with a file name in place of an inline design."""
+        """Copy the recipe with a file's name in place of question settings in it (design)."""
         return self if self.design is None else self.model_copy(update={"design": DESIGN_FILE})
 
     def with_recorded_files(self, config: Mapping[str, Any]) -> Self:
@@ -209,7 +209,7 @@ class DocumentsRecipe(Licensed):
         return self.model_copy(update={"design": own["name"]}) if own else self
 
     def recorded_design(self) -> dict[str, Any] | None:
-        """Get the design as the manifest records it; None without one.
+        """Get the question settings (design) as the manifest records them; None without any.
 
         Models and seeds are recorded as those of the recipe.
         """
@@ -218,7 +218,7 @@ class DocumentsRecipe(Licensed):
         return self.read_design().model_dump(mode="json", exclude={*INPUTS})
 
     def content_inputs(self) -> list[str]:
-        """List the models and files that a design names, each as a command-line option.
+        """List models and files in the question settings (design), each as a command-line option.
 
         Raises:
             InputError: the file cannot be read, or a field is at fault.
@@ -247,7 +247,7 @@ class DocumentsRecipe(Licensed):
         return self.embedder or OFFLINE
 
     def with_design_inputs(self) -> Self:
-        """Return the recipe with models and seeds of its design where options name none.
+        """Copy the recipe with models and seeds from the question settings where options name none.
 
         Raises:
             InputError: the design cannot be read, a field is at fault, or it names a program.
@@ -271,7 +271,7 @@ class DocumentsRecipe(Licensed):
         return self.model_copy(update=update)
 
     def _name_llm(self, design: Design, key: str) -> str | None:
-        """Get the LLM that a design names under a key; refuse a user's own program or server.
+        """Get the LLM under a key of question settings; refuse a user's own program or server.
 
         A program or a server of the user's own is refused: a design may be another person's.
 
@@ -288,7 +288,7 @@ class DocumentsRecipe(Licensed):
         )  # fmt: skip
 
     def read_design(self) -> Design:
-        """Read the design of questions, from its file or the recipe itself; resolve paths.
+        """Read the question settings (design), from their file or the recipe; resolve paths.
 
         Raises:
             InputError: the file cannot be read, or a field is at fault; names line and field.
@@ -302,7 +302,7 @@ class DocumentsRecipe(Licensed):
     def design_error(
         self, message: str, json_path: tuple[str | int, ...], allowed: str
     ) -> InputError:
-        """Make the error for a design's field: message, what is allowed, file and line if any.
+        """Make the error for a field of question settings: message, allowed values, file and line.
 
         Args:
             message: what is wrong.
@@ -316,7 +316,7 @@ class DocumentsRecipe(Licensed):
         )  # fmt: skip
 
     def load_design(self) -> Design:
-        """Read the design of questions, with question forms from options if it has none.
+        """Read the question settings (design), with question forms from options if they have none.
 
         Raises:
             InputError: the file cannot be read, a field is at fault, or the template for questions

@@ -318,7 +318,7 @@ class QuestionMaker:
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
     def _check_difficulty(self, question: Question, nearest_ids: Sequence[str]) -> None:
-        """Reject a question that is harder or easier to retrieve for than the design wants.
+        """Mark a question as rejected if the rank of its evidence is not in the wanted range.
 
         Args:
             question: a question.

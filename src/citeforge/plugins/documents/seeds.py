@@ -61,7 +61,7 @@ def read_seeds(path: Path) -> tuple[Seed, ...]:
 
 
 def make_prompted_llm(recipe: DocumentsRecipe, llm: Llm, reader: Llm | None = None) -> PromptedLlm:
-    """Make the LLM client of a build, with its design and the users' seed questions.
+    """Make a build's LLM client, which knows the question settings and users' own questions.
 
     Args:
         recipe: names design and seeds.

@@ -45,7 +45,7 @@ _LONGEST_NAME, _MOST_EXAMPLES = 60, 12
 def find_topics(
     recipe: DocumentsRecipe, prompted_llm: PromptedLlm, passages: PassagePool, model: CorpusModel
 ) -> Topics:
-    """Assign passages to topics, listed in the design or found by clustering; empty for neither.
+    """Assign passages to topics, listed by the user or found by clustering; empty for neither.
 
     Args:
         recipe: names the design.
@@ -86,7 +86,7 @@ def find_topics(
 def read_topics(
     recipe: DocumentsRecipe, topics: Sequence[DesignedTopic], passages: PassagePool
 ) -> Topics:
-    """Assign passages to the topics that a design lists, each to the first that matches.
+    """Assign passages to the topics that the user listed, each to the first that matches.
 
     Args:
         recipe: names the design, for errors.

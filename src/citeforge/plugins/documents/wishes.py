@@ -84,11 +84,11 @@ class Wishes(DesignPart):
 
     @property
     def own_wishes(self) -> "Wishes":
-        """Wishes on wording (language, length, difficulty, terms) without the other fields."""
+        """Wishes on questions (language, length, difficulty, terms) without the other fields."""
         return Wishes(**{name: getattr(self, name) for name in Wishes.model_fields})
 
     def join(self, general: "Wishes") -> "Wishes":
-        """Merge with more general wishes on wording, which fill gaps; the terms are joined."""
+        """Merge with more general wishes on questions, which fill gaps; the terms are joined."""
         terms, others = self.terms, general.terms
         return Wishes(
             language=self.language or general.language,

@@ -434,7 +434,7 @@ def _score_items(
 
 
 def _list_units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
-    """Yield sheet rows (origin for the key file, columns) of an answer or its parts.
+    """Yield sheet rows (origin for the key file, columns) of an answer, or its statements.
 
     An item is (its origin, for the key file; its columns, which annotators see).
     """

@@ -206,7 +206,7 @@ def cut_sentence(sentence: str) -> list[Claim]:
 
 
 def _read_whole_sentence(sentence: str) -> Claim:
-    """Make one claim of a whole sentence: (text without marks, all numbers that it cites)."""
+    """Make one claim of a sentence: (text without citation marks, all numbers that it cites)."""
     numbers = tuple(read_number(mark[1:-1]) for mark in _MARK.findall(sentence))
     return reference_clean(sentence), numbers
 

@@ -162,7 +162,7 @@ class RatedAnswer:
 
     @property
     def both(self) -> Ratings:
-        """Mean of an answer's ratings by marks and by edits."""
+        """Mean of an answer's two ratings: by its citation marks, and by an LLM's edits."""
         marks, edits = self.marks, self.edits
         return Ratings(
             _average_both(marks.full, edits.full), _average_both(marks.cited, edits.cited)

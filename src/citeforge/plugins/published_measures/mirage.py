@@ -126,18 +126,18 @@ def _is_right(answer: Answer, gold: list[str]) -> bool:
 
 
 def _is_right_by_authors(answer: Answer, gold: list[str]) -> bool:
-    """Whether an answer's raw text has a gold short answer as a substring, in any case."""
+    """Whether an answer's unprocessed text has a gold short answer as a substring, in any case."""
     output = answer.output.lower()
     return any(text.lower() in output for text in gold)
 
 
 def _vulnerable(outcome: Outcome) -> float:
-    """Whether a query is answered right with relevant passages alone, wrong with noise."""
+    """Return 1 if a query's answer is right, but wrong with irrelevant passages added; else 0."""
     return float(outcome.is_missing or (outcome.oracle and not outcome.mixed))
 
 
 def _acceptable(outcome: Outcome) -> float:
-    """Whether a query is answered right with noise, and with relevant passages alone."""
+    """Return 1 if a query's answer is right, also with irrelevant passages added; else 0."""
     return float(not outcome.is_missing and outcome.oracle and outcome.mixed)
 
 

@@ -42,7 +42,7 @@ class Places:
 
 @per_answer("placement", needs=(Need.SEGMENTER,), source="ours", reads_labels=False)
 def places(answer: Answer) -> Places | None:
-    """Count an answer's citations by statement and by place in paragraphs; None if empty."""
+    """Count an answer's citations by statement and by paragraph position; None if it is empty."""
     grammar, segmenter = answer.submission.grammar, answer.submission.tools.get_segmenter()
     statements = split_statements(answer.output, grammar, segmenter, answer.n_shown).statements
     return count_places(answer.output, statements) if statements else None

@@ -42,7 +42,7 @@ class Quantities:
                 self._units.setdefault(key, []).append(quantity.units)
 
     def __contains__(self, quantity: Quantity) -> bool:
-        """Whether the text has a number with a compatible unit; of a range, both ends."""
+        """Whether the text has a number with a compatible unit (km, %); of a range, both ends."""
         keys = quantity.token.keys
         if any(self._has(key, quantity.units) for key in keys):
             return True

@@ -28,7 +28,7 @@ def need_pair(answer: Answer, statement: str) -> Pair:
 
 
 def read_levels(judge: JudgeSession, pairs: Sequence[Pair]) -> list[Value]:
-    """Get the judge's support of each hypothesis by its premise, as values in [0, 1]."""
+    """Ask the judge how far each (premise, hypothesis) pair is entailed: values in [0, 1]."""
     decisions = judge.ask(pairs)
     return [level_value(decisions[pair]) for pair in pairs]
 

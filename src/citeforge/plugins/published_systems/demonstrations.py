@@ -151,7 +151,7 @@ def _convert_alce_example(row: Any) -> Any:
 def choose_examples(
     pool: Sequence[Demonstration], shots: int, seed: int, run: int, questions: frozenset[str]
 ) -> list[Demonstration]:
-    """Draw ``shots`` few-shot examples for a run, other than the benchmark's questions.
+    """Draw ``shots`` few-shot examples from ``pool`` that are not among ``questions``.
 
     Args:
         pool: examples to draw from.

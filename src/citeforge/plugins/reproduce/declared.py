@@ -156,7 +156,7 @@ class PublishedTable(Part):
 
     @property
     def n_cells(self) -> int:
-        """Number of printed numbers of the published table."""
+        """Count of the numbers printed in the published table."""
         return sum(len(row.printed) for row in self.rows)
 
     def quantity(self, row: PublishedRow, column: str) -> Quantity:

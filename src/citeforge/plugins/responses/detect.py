@@ -57,7 +57,7 @@ def require_whole(line: Node) -> None:
 
 
 def looks_like(form: str, path: Path, start: bytes) -> bool:
-    """Whether a file's first line is in the named format of a tool, such as ``openai``.
+    """Whether the first line of a file is in the named format of a tool, such as ``openai``.
 
     Raises:
         InputError: responses of any tool, but not one per line.

@@ -52,7 +52,7 @@ def whole() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        """Compute measures over all samples: raw values, and ``NAME_stderr``, by name."""
+        """Compute measures of all samples: values by name (not in %), with ``NAME_stderr``."""
         groups: dict[Settings, list[SubmissionLine]] = {}
         for sample in scores:
             origin = (sample.score.metadata or {}).get(_KEY)
@@ -101,7 +101,7 @@ def measured(
     lock = anyio.Lock()  # a judge and its store are asked by one at a time
 
     async def score(state: TaskState, target: Target) -> Score:
-        """Score a sample's answer: measure to raw value, and reasons for those not computed."""
+        """Score a sample's answer: value by measure (not in %), and reasons for missing ones."""
         answer = _convert_answer(state, scoring)
         async with lock:
             values, reasons = await anyio.to_thread.run_sync(scoring.score_one, answer)

@@ -35,7 +35,7 @@ class AllMeasures(CorpusLevelComputation):  # type: ignore[misc]
         self.settings = settings
 
     def compute_corpus(self, items: Sequence[dict[str, str]]) -> dict[str, float]:
-        """Score all answers of a run: raw values, and ``NAME_stderr``, by measure."""
+        """Score all answers of a run: values (not in %) by name, and errors ``NAME_stderr``."""
         answers = [
             SubmissionLine(item["query_id"], item["output"], context=item["context"])
             for item in items

@@ -115,7 +115,7 @@ class CitationPlacer:
     """Writes answers with marks in place of a tool's citations."""
 
     def __init__(self, name: str, benchmark: Benchmark, way: str, only_marks: bool = False) -> None:
-        """Prepare to convert a format's responses to answers with passages matched by a ``way``.
+        """Prepare to convert a format's responses to answers; ``way`` is how passages are matched.
 
         Args:
             name: format of the responses, as in ``--format``.

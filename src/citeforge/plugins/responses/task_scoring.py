@@ -126,7 +126,7 @@ class Scoring:
         self._single = select(["rage"]) if self._is_of_cells else self._measures
 
     def score_one(self, answer: SubmissionLine) -> tuple[dict[str, float | None], dict[str, str]]:
-        """Score one answer: (raw values by measure, reasons for measures not computed).
+        """Score one answer: (measure to value, not in %; measure to reason for none).
 
         Returns:
             Measure to its value, None where undefined; measure to why it could not be computed.
@@ -188,7 +188,7 @@ class Scoring:
 
 
 def list_raw_values(files: Sequence[ScoreFile]) -> dict[str, float]:
-    """List score files' raw values, and ``NAME_stderr``, by measure.
+    """Map each measure to its value, not in percent, and ``NAME_stderr`` to its standard error.
 
     Values are a hundredth of what ``citeforge score`` shows where that is a percentage. With
     several files each name ends in ``[context]``.

@@ -128,7 +128,7 @@ def _make_grammar(base: int, form: str) -> Grammar:
 
 
 def _format_term(answer: AnswerValues) -> float:
-    """Compute a reward's format term: 1 if an answer cites and all its marks are valid, else 0."""
+    """Compute the format part of a reward: 1 if an answer cites by valid marks only, else 0."""
     return float(answer.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed)
 
 

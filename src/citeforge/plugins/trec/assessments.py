@@ -442,7 +442,7 @@ def _add_points(
 
 
 def _set_once(table: dict[K, V], key: K, value: V, make_error: MakeError) -> None:
-    """Set an entry of a table of assessments; raise ``make_error(…)`` if it has another value."""
+    """Set an entry in ``table`` (of assessments); raise ``make_error(…)`` if its value differs."""
     if table.setdefault(key, value) != value:
         raise make_error(
             f"a second, different row for {key!r}", allowed="one row each", code="duplicate-id"
@@ -459,7 +459,7 @@ def load_assessments(answers: Inputs) -> Assessments:
 
 
 def _read_assessments(answers: Inputs) -> Assessments:
-    """Read the files of ``--assessments``; :func:`load_assessments` does so once."""
+    """Read the assessment files that the scoring options (of ``answers``) name; empty if none."""
     return read_assessments(answers.tools.options.assessments)
 
 

@@ -238,7 +238,7 @@ def _list_answers(family: _Family, answers: Answers) -> list[tuple[AnswerKey, An
 def _value_points(
     family: _Family, answers: Answers, points_by_answer: Sequence[tuple[AnswerKey, Answer, Points]]
 ) -> Iterator[tuple[AnswerKey, Answer, ValuedPoints]]:
-    """Yield (key, answer, points of a family with values) per answer, by labels or the judge.
+    """Yield (key, answer, points of a family with values by labels or the judge) per answer.
 
     A value is how far the answer meets a point, from 0 to 1 (from −1 where it may contradict it).
 

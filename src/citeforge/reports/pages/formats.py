@@ -178,14 +178,14 @@ def render_table(
     file_format: str, files: Sequence[ScoreFile], across: Sequence[str] = (),
     lines_to_beat: Lines = MappingProxyType({}),
 ) -> str:  # fmt: skip
-    """Write scores as a plain table in a format; settings named in ``across`` may differ."""
+    """Write scores as a table in a format; mark values not above those of trivial systems."""
     return TABLES[file_format](ScoreReport(files, across, lines_to_beat))
 
 
 def render_paper(
     file_format: str, files: Sequence[ScoreFile], options: TableOptions, lines_to_beat: Lines
 ) -> str:
-    """Write scores as a paper's table in a format, with lines to beat (of copying systems).
+    """Write a paper's table of scores in a format, with values to beat (of systems that copy).
 
     Raises:
         InputError: as :func:`paper_table`.

@@ -136,7 +136,7 @@ def query_pages(package: Package, scored_contexts: Collection[str] = ()) -> Iter
 
 
 def query_page(package: Package, query: str) -> QueryPage:
-    """Make the page of one query, without LLM-written twins and retrieval scores of passages.
+    """Make the page of one query, without LLM rewrites (twins) and retrieval scores of passages.
 
     Raises:
         UnknownValueError: no such query.
@@ -153,7 +153,7 @@ def _select_fields(columns: Mapping[str, Sequence[str]], row: int) -> dict[str, 
 
 
 def passage_pages(package: Package, contexts_shown_first: Sequence[str]) -> Iterator[QueryPage]:
-    """Yield pages of queries with labelled passages, and how LLM-written twins differ from them.
+    """Yield pages of queries with labelled passages, and how LLM rewrites (twins) differ.
 
     Args:
         package: a benchmark of passages.
@@ -188,7 +188,7 @@ def passage_pages(package: Package, contexts_shown_first: Sequence[str]) -> Iter
 def item_pages(
     package: Package, contexts_shown_first: Sequence[str], query: str | None = None
 ) -> Iterator[QueryPage]:
-    """Yield pages of queries with passages but no twins, for benchmarks of any kind.
+    """Yield pages of queries with passages but no LLM rewrites, for benchmarks of any kind.
 
     Args:
         package: benchmark whose contexts may be in tables of any kind.
@@ -231,7 +231,7 @@ def _passage_view(
     twin_ids: dict[str, str],
     manifest: Manifest,
 ) -> PassageView:
-    """Make a page's view of a passage: label, note, and differences from its LLM-written twin.
+    """Make a page's view of a passage: label, note, and differences from its LLM rewrite (twin).
 
     Args:
         number: number that a citation of the passage has.
