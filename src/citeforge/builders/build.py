@@ -374,7 +374,7 @@ class Build:
     def finish(
         self, draft: Manifest, writer: PackageWriter, stats: Stats, **learnt: Any
     ) -> Manifest:
-        """Hide labels if the recipe does (auditing the form); write statistics, card and manifest.
+        """Hide labels if the recipe says so; write the package's statistics, card and manifest.
 
         Args:
             draft: result of :meth:`draft`.

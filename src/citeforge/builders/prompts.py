@@ -162,7 +162,7 @@ def prompt_lines(
 
 
 def write_stub(package: Package, contexts: Sequence[str], path: Path) -> None:
-    """Write an unfilled submission: header, and an empty answer per query and context set.
+    """Write a submission template: header, and an empty answer per query and context set.
 
     Args:
         package: the benchmark.

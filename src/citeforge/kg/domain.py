@@ -296,7 +296,7 @@ class Domain(FrozenRecord):
 
     @model_validator(mode="after")
     def _require_plain_mapping(self) -> Self:
-        """Refuse a domain with ``model: plain`` but no RDF mapping (``plain``), or vice versa."""
+        """Raise an error for ``model: plain`` without an RDF mapping (``plain``), or vice versa."""
         if (self.model == "plain") != (self.plain is not None):
             raise ValueError("model: plain and the mapping `plain` go together")
         return self
@@ -316,7 +316,7 @@ class Domain(FrozenRecord):
     @field_validator("others")
     @classmethod
     def _check_others(cls, others: tuple["Domain", ...], info: ValidationInfo) -> Any:
-        """Refuse nested domains of another graph, or two domains for one class."""
+        """Raise an error for nested domains of another graph, or two domains for one class."""
         own = info.data
         if others and own.get("model") == "plain":
             raise ValueError("is for graphs in Wikidata's model, not for model: plain")
@@ -332,7 +332,7 @@ class Domain(FrozenRecord):
     @field_validator("templates")
     @classmethod
     def _check_templates(cls, templates: dict[str, str]) -> dict[str, str]:
-        """Return the sentence templates; refuse any that is not Jinja."""
+        """Return the sentence templates; raise an error if any is not valid Jinja."""
         environment = SandboxedEnvironment(undefined=StrictUndefined)
         for task, text in templates.items():
             try:

@@ -87,7 +87,7 @@ def _read_words() -> _DraftWords:
 
 
 def uninformative_relations() -> tuple[str, ...]:
-    """List the labels of relations that tell too little to ask about them, for any class."""
+    """List the labels of relations that are too uninformative for questions on any class."""
     return _read_words().uninformative
 
 
@@ -136,7 +136,7 @@ class ValueKinds:
 
     @property
     def main_sort(self) -> ValueSort:
-        """Kind of most values, such as ``person`` or ``date``; ``own`` is the profiled class."""
+        """Type of most values, such as ``person`` or ``date``; ``own`` is the profiled class."""
         commonest = next((name for name, _ in self.datatypes.most_common(1)), "")
         if commonest in DATES:
             return "date"

@@ -130,7 +130,7 @@ class TooLongError(Exception):
 
 
 def require_address(url: str) -> None:
-    """Refuse an endpoint's URL that is malformed, or has a user name, password or key.
+    """Raise an error if an endpoint's URL is malformed, or has a user name, password or key.
 
     Raises:
         InputError: refused; the message repeats no secret.
@@ -218,7 +218,7 @@ class EndpointEngine:
         return self._read_stored(body, query)
 
     def _read_stored(self, body: bytes, query: str) -> list[Row]:
-        """Parse a stored reply to a SPARQL query; refuse a damaged one."""
+        """Parse a stored reply to a SPARQL query; raise an error if it is damaged."""
         try:
             return parse_rows(body, list_variables(query))
         except TruncatedError as error:
@@ -230,7 +230,7 @@ class EndpointEngine:
             ) from error
 
     def _compare_old_replies(self) -> None:
-        """Ask again a sample of queries answered over a day ago; count replies that changed.
+        """Send again a sample of queries answered over a day ago; count replies that changed.
 
         Raises:
             InputError: more than one has changed, and ``accept_changed`` is not set.

@@ -135,7 +135,7 @@ class KnowledgeGraph:
             yield from rows
 
     def _query_subgraphs(self, ids: Sequence[str]) -> list[Row]:
-        """Query the statements of some entities; refuse a reply that was cut off."""
+        """Query the statements of some entities; raise an error if the reply was cut off."""
         entities = self._entities(ids)
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
         counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
@@ -305,7 +305,7 @@ class KnowledgeGraph:
         return {n: sorted(ids, key=id_sort_key) for n, ids in sorted(ids_of.items())}
 
     def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
-        """Run the SPARQL query ``queries/NAME.rq``; refuse rows that lack one of the variables.
+        """Run the SPARQL query ``queries/NAME.rq``; raise an error if a row lacks a variable.
 
         Args:
             name: name of the query.
@@ -325,7 +325,7 @@ class KnowledgeGraph:
         ids: Sequence[str] = (),
         drops_zeros: bool = False,
     ) -> list[Row]:
-        """Run a SPARQL query in one request; refuse rows that lack a variable or have no id.
+        """Run a SPARQL query in one request; raise an error if a row lacks a variable or an id.
 
         Args:
             query_text: SPARQL.
@@ -380,7 +380,7 @@ class KnowledgeGraph:
         return " ".join(iri(self.domain.entity_iri + name) for name in ids)
 
     def _require_ids(self, rows: list[Row], *variables: str) -> list[Row]:
-        """Return the rows of a reply; refuse rows in which a variable is no id of the domain.
+        """Return a reply's rows; raise an error if a variable is no id of the domain.
 
         Raises:
             TooLongError: a variable that is bound holds no id of the domain, as where a server cut

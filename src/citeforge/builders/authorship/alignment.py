@@ -125,7 +125,7 @@ class Alignment:
 
     @cached_property
     def edits(self) -> list[Edit]:
-        """Insertions, deletions and replacements between words that stayed, with enough around."""
+        """Insertions, deletions and replacements from passage to rewrite, in matching sentences."""
         return [edit for i, j in sorted(self.links) for edit in self._compare(i, j)]
 
     def _compare(self, before: int, after: int) -> Iterator[Edit]:

@@ -155,7 +155,7 @@ def _join_names(words: Iterable[str], names: set[str]) -> list[_Token]:
 def _compare_places(
     before: Sequence[_Token], after: Sequence[_Token]
 ) -> Iterator[tuple[frozenset[str], frozenset[str], int, bool]]:
-    """Yield (name, name at its place in the rewrite, tokens in the equal run, is it sure)."""
+    """Yield (name, name at its place in the rewrite, length of the equal run, whether certain)."""
     keys = [t.key for t in before], [t.key for t in after]
     for run in SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks():
         if not any(map(_is_telling, keys[0][run.a : run.a + run.size])):
@@ -167,7 +167,7 @@ def _compare_places(
 
 
 def _is_telling(key: str) -> bool:
-    """Whether a token is the stem of a content word: "of the A," is a place of many names."""
+    """Whether a token's key is the stem of a content word, not a name or a word like "of"."""
     return key != _NAME and carries_meaning(key)
 
 

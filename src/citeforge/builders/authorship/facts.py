@@ -151,7 +151,7 @@ def numbers_in_text(text: str) -> Numbers:
 
 
 def find_implied_numbers(text: str) -> frozenset[str]:
-    """Compute numbers that years and scores imply.
+    """Compute numbers that years and scores in a text imply: 1948 and 1954 give "6".
 
     1948 and 1954 give 6; 1948 and "6 years" give 1954; a "4–1 start" is of 5 games.
     """

@@ -79,7 +79,7 @@ def choose_label_sets(
 
 
 def require_enough_labels(labels: LabelSet, k: int) -> None:
-    """Raise an error if labels must be distinct and a half of a set has 2 or more but under k.
+    """Raise an error if a set of distinct labels has too few per half for ``k`` passages.
 
     Raises:
         InputError: a context could not be labelled without a repeated label.

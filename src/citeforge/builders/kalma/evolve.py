@@ -226,7 +226,7 @@ class Evolver:
                 e.dropped = count_key("pairs_without_a_seed", replies.last_refusal(name))
 
     def _annotate(self, planner: Planner) -> None:
-        """Let the LLM cite facts in each pair's first sentence; then plan each question's facts."""
+        """Let the LLM cite facts in each entity pair's first sentence; plan questions' facts."""
         active = self._active()
         values: dict[str, dict[str, Any]] = {}
         for name, e in active.items():
@@ -298,7 +298,7 @@ class Evolver:
             e.rounds.append(Round(round_number, text, (triple,), best, tuple(notes[name])))
 
     def _request_extensions(self, triples: dict[str, Triple]) -> Replies:
-        """Ask the LLM to add a sentence that states one triple to the paragraph of each pair."""
+        """Let the LLM add a sentence that states a triple to each entity pair's paragraph."""
         unknown = {t.value_id for t in triples.values()} - {"", *self._aliases}
         self._aliases |= self.kg.aliases(sorted(unknown))
         values = {}
@@ -323,7 +323,7 @@ class Evolver:
         return self.asker.ask("extend", values, explain_refusal)
 
     def _ask_questions(self) -> None:
-        """Ask the LLM for a general and a specific question per pair; drop pairs without both."""
+        """Request a general and a specific question per entity pair; drop a pair if one fails."""
         for task in ("general", "specific"):
             active = self._active()
             values = {

@@ -59,7 +59,7 @@ def draw_single_entities(
 
 
 def _draw_fact(domain: Domain, graph: Graph, seed: int) -> Triple | None:
-    """Draw the fact for an entity's first sentence; None if none has question words.
+    """Draw the fact for an entity's first sentence; None if no fact is suitable.
 
     It is the one value of its relation, and does not contain the name.
     """

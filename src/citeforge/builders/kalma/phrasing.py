@@ -242,7 +242,7 @@ def _clauses(
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
     def key(triple: Triple) -> str:
-        """Get the group key of a fact: its theme (general questions) or its clause."""
+        """Get a fact's group key: its topic (general question) or its clause (specific)."""
         return phrases[triple.relation].theme if is_general else phrases[triple.relation].ask
 
     first, second = pair.owner.qid, pair.other.qid

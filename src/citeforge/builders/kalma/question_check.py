@@ -363,7 +363,7 @@ class QuestionCheck:
         return [found] if found else []
 
     def _read_themes(self, question: QuestionToCheck, clauses: Sequence[AskedClause]) -> AskedFacts:
-        """Find which gold facts' themes, and what other words, a general question has."""
+        """Find the gold facts whose topics a general question names, and its other words."""
         words = {fact: self._words.themes_of(fact.relation) for fact in question.facts}
         said: dict[str, str] = {}
         asked = set[Triple]()
@@ -452,7 +452,7 @@ def make_question_check(
 def share_stats(
     check: QuestionCheck, questions_by_form: Mapping[str, Sequence[QuestionToCheck]]
 ) -> dict[str, str]:
-    """Compute, per question form, shares of gold facts asked for and of questions asking more."""
+    """Compute, per type of question, shares of gold facts asked for, of questions asking more."""
     stats = {}
     for form, questions in questions_by_form.items():
         read = [

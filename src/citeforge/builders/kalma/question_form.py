@@ -62,7 +62,7 @@ def find_form_fault(
     shown: Sequence[Triple],
     gold: Sequence[Triple],
 ) -> str | None:
-    """Say what is wrong with a question's form or premises; None if nothing is.
+    """Describe a fault in a question's syntax or in what it states; None if there is none.
 
     Args:
         question: its text.

@@ -184,7 +184,7 @@ class QuestionWords:
         return frozenset(stems.union(*self._ways.word_sets(relation)))
 
     def clause_words(self, relations: Iterable[str]) -> frozenset[str]:
-        """Collect the lower-case words of general questions' clauses for the relations' themes."""
+        """Collect the lower-case words of clauses on relations' topics in general questions."""
         asked = list(relations)
         clauses = (
             ask
@@ -196,7 +196,7 @@ class QuestionWords:
 
     @cached_property
     def general(self) -> frozenset[str]:
-        """Words of general questions that name no theme; "work" and "profession" name one."""
+        """Words of general questions that name no topic; "work" and "profession" name one."""
         return PLAIN.union(self._data.themes["plain"]) - {"work", "profession"}
 
     @cached_property

@@ -37,7 +37,7 @@ class Variation:
         self, form: str, pair: EntityPair, facts: Sequence[Triple],
         avoided_templates: Collection[str], is_allowed: Callable[[str], bool],
     ) -> Composed:  # fmt: skip
-        """Draw wordings of one question; record and return the least stilted, long and repetitive.
+        """Draw wordings of a question; record and return the least stilted, long and repetitive.
 
         Args:
             form: ``specific`` or ``general``.

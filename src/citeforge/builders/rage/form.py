@@ -53,7 +53,7 @@ class Form(NamedTuple):
     band: int
 
     def without(self, features: Collection[str]) -> "Form":
-        """Copy a passage's form without its title, its line breaks, or both."""
+        """Copy a passage's features, as if its title, its line breaks or both were removed."""
         return self._replace(
             is_titled=self.is_titled and TITLES not in features,
             has_breaks=self.has_breaks and LINE_BREAKS not in features,
@@ -62,7 +62,7 @@ class Form(NamedTuple):
 
 @lru_cache(1 << 16)
 def count_differences(form: Form, other_form: Form, features: frozenset[str] = _ALL) -> int:
-    """Count the features (title, …) in which two forms differ; lengths count by bands between.
+    """Count the features (title, …) in which two passages' forms differ; lengths count in steps.
 
     Args:
         form: form of a passage.
@@ -105,7 +105,7 @@ class Forms:
         return count_differences(self.passages[passage], targets[slot % len(targets)])
 
     def without(self, features: Collection[str]) -> "Forms":
-        """Copy the forms of all passages without titles, line breaks, or both."""
+        """Copy the features of all passages, as if titles, line breaks or both were removed."""
         return Forms(
             {name: form.without(features) for name, form in self.passages.items()},
             [[form.without(features) for form in targets] for targets in self.targets],
@@ -179,7 +179,7 @@ def _find_band(text: str) -> int:
 
 
 def find_revealing(contexts: Contexts, forms: Mapping[str, Form]) -> set[str]:
-    """Find form features that relevant passages have more or less often than by chance.
+    """Find features (length, …) that relevant passages have more or less often than by chance.
 
     Args:
         contexts: passages and labels that each query shows.

@@ -154,7 +154,7 @@ def _find_short(contexts: Contexts, mixture: Mixture) -> dict[str, dict[str, int
 
 
 def _read_candidates(material: Material, pools: Pools) -> pa.Table:
-    """Read all passages that are in some query's pool (schema CORPUS)."""
+    """Read the passages that are labelled for any query (schema CORPUS)."""
     names = {p for of_query in pools.by_label.values() for ids in of_query.values() for p in ids}
     wanted = pa.array(sorted(names), pa.string())
     batches = iter_batches(material.corpus, schema=CORPUS)

@@ -387,14 +387,14 @@ class _Deal:
         )  # fmt: skip
 
     def count_differences(self, slot: int, passage: str) -> int:
-        """Count the features (title, …) in which a passage differs from a slot's wanted form."""
+        """Count the features (title, …) in which a passage differs from those wanted at a slot."""
         if slot >= self.n:
             return 0
         row, plan = self.slots[slot], self.plan
         return plan.forms.distance(row, len(plan.chosen[row]) + slot - self.ends[row], passage)
 
     def exchange(self, slot: int) -> None:
-        """Exchange a slot's passage, if forbidden or of a wrong form, with another slot's."""
+        """Exchange the passage at a context's ``slot``, if it does not fit, with another slot's."""
         dealt = self.dealt
         is_wrong, before = not self.fits(slot), self.count_differences(slot, dealt[slot])
         for _ in range(_ROUNDS):
@@ -412,7 +412,7 @@ class _Deal:
 
 
 def _deal_far_negatives(plan: _Plan, find_forbidden: Refused) -> tuple[list[list[str]], int]:
-    """Choose irrelevant (far) passages: (per query, number of them that the plan did not have).
+    """Choose irrelevant (far) passages: (ids per query, number of them not planned).
 
     What is still to be shown is dealt out, and exchanged between queries until all may have what
     they got.

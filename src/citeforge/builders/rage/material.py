@@ -116,7 +116,7 @@ def read_material(sources: RageSources, workspace: Workspace) -> Material:
 
 
 def drop_dangling(material: Material) -> Material:
-    """Drop and count judgements of passages that are not in the corpus, if allowed.
+    """Drop and count judgements of passages not in the corpus; if not allowed, raise an error.
 
     Raises:
         InputError: it does not; or a query has no other relevant passage and must have one.
@@ -136,7 +136,7 @@ def drop_dangling(material: Material) -> Material:
 def _require_relevant(
     queries: pa.Table, relevant: pa.Table, counts: dict[str, int], recipe: RageRecipe
 ) -> None:
-    """Raise an error for queries without relevant passages, or count them if allowed.
+    """Raise an error for queries without relevant passages; if allowed, add to ``counts``.
 
     Args:
         queries: schema QUERIES.

@@ -108,7 +108,7 @@ def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> M
 
 
 def read_unsure(material: Material) -> pa.Table:
-    """Read the source's pairs of unsure relevance for the build's queries (schema MAPPING).
+    """Read a build's (query, passage) pairs of unsure relevance from its source (MAPPING).
 
     Raises:
         InputError: they name passages that there are not.
@@ -120,7 +120,7 @@ def read_unsure(material: Material) -> pa.Table:
 def _locate_rows(
     material: Material, label: str, table: pa.Table
 ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Get a label's source rows for the build's queries, and corpus positions; count unknowns.
+    """Return (rows with known passages, every row's corpus position or −1); count unknown ones.
 
     Returns:
         Rows of known passages, and the position of each row's passage; negative if unknown.
@@ -211,7 +211,7 @@ def _mine_and_draw(
     rankings: Rankings | None,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw each query's negatives into a build stage: (files, stage's results).
+    """Mine and draw each query's negatives into files: (names and hashes, counts and settings).
 
     Args:
         material: material of the build.
