@@ -205,7 +205,7 @@ def find_qrels(folder: Path, split: str) -> Path:
 
 
 def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
-    """Read ``qrels/<split>.tsv[.gz]``; refuse two scores of a pair, or keep the higher one.
+    """Read ``qrels/<split>.tsv[.gz]``; two scores of a pair: keep the higher, or raise an error.
 
     Args:
         path: file of a header row, then tab-separated query-id, corpus-id, integer score.

@@ -424,7 +424,7 @@ class HubSource(Source):
         return rows_with(table, "_id", judged)
 
     def _check_queries(self, table: pa.Table) -> pa.Table:
-        """Return queries without repeated and empty ones, which are counted or refused."""
+        """Return queries without repeated and empty ones; count these, or raise an error."""
         checks, batches, checked = RowChecks(self, "queries"), table.to_batches(), []
         for batch in batches:
             if checks.has_repeats(batch):

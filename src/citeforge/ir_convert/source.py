@@ -63,7 +63,7 @@ class LocatedPassage(NamedTuple):
 
 
 def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> None:
-    """Refuse an empty id of a passage or query.
+    """Raise an error for an empty id of a passage or query.
 
     Args:
         value: the id.

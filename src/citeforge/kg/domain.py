@@ -279,7 +279,7 @@ class Domain(FrozenRecord):
     @model_validator(mode="before")
     @classmethod
     def _set_ids_of_plain_rdf(cls, fields: Any) -> Any:
-        """Fill in the ids and IRIs that are fixed for domains of plain RDF; refuse other ones."""
+        """Fill in the ids and IRIs that plain RDF domains must have; raise an error for others."""
         if not isinstance(fields, dict) or fields.get("model") != "plain":
             return fields
         own: dict[str, Any] = {

@@ -90,7 +90,7 @@ class StoreEngine:
         self._format = form
 
     def load(self) -> None:
-        """Read the RDF file into memory unless it already is; refuse one without triples.
+        """Read the RDF file into memory, once; raise an error if it has no triples.
 
         Raises:
             InputError: missing, not well-formed (with the line), or without triples.

@@ -27,7 +27,7 @@ ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
 
 
 def _expand(name: str, info: ValidationInfo) -> str:
-    """Expand ``prefix:name`` to an IRI (pydantic validator); return an IRI, refuse all else."""
+    """Expand ``prefix:name`` to an IRI, keep an IRI, raise an error for others (validator)."""
     prefix, _, rest = name.partition(":")
     prefixes = info.data.get("prefixes", {})
     if prefix in prefixes:
@@ -41,7 +41,7 @@ def _expand(name: str, info: ValidationInfo) -> str:
 
 
 def _check_iri_start(text: str) -> str:
-    """Return the beginning of an IRI; refuse a text that no IRI can begin with."""
+    """Return a text unchanged; raise an error if no IRI can begin with it."""
     if not is_iri(text):
         raise ValueError(f"{text[:80]!r} is not the beginning of an IRI")
     return text

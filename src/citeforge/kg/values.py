@@ -122,7 +122,7 @@ def is_iri(text: str) -> bool:
 
 
 def languages_list(languages: Iterable[str]) -> str:
-    """Write language tags as the list of a SPARQL FILTER; refuse malformed ones."""
+    """Write language tags as the list of a SPARQL FILTER; raise an error for a malformed one."""
     names = list(languages)
     for name in filter(None, names):
         literal("", name)

@@ -116,7 +116,7 @@ def read_stats(folder: Path) -> dict[str, Any]:
 
 
 def load_manifest(folder: Path, has_links: bool = False) -> Manifest:
-    """Read a manifest; refuse a changed one and, unless ``has_links``, links out of the package.
+    """Read a manifest; raise an error if changed or (unless ``has_links``) a link leads outside.
 
     Args:
         folder: package.
@@ -181,7 +181,7 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
 
 
 def resolve_package_file(folder: Path, name: str) -> Path:
-    """Get the path of a package's file; refuse links, except into the Hub's local cache.
+    """Get the path of a package's file; raise an error for links, except into the Hub's cache.
 
     Links are followed to the ``blobs`` of the Hub's cache alone.
 

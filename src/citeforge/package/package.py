@@ -289,7 +289,7 @@ class Package(Displayed):
 
     @cached_property
     def twins(self) -> pa.Table:
-        """Table of twins, the LLM-written versions of passages (schema TWINS); may be empty."""
+        """Table of LLM rewrites of passages, called twins (schema TWINS); may be empty."""
         return read_table(self.shards("twins", "twins"), TWINS)
 
     def written_questions(self) -> pa.Table:

@@ -170,7 +170,7 @@ class SignatureCheck:
     issuer: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse expectations of a signer that contradict each other or are incomplete.
+        """Raise an error if expectations of a signer contradict each other or are incomplete.
 
         Raises:
             UsageError: a key and an identity, or one of identity and issuer.
@@ -357,7 +357,7 @@ def load_public_key(path: Path) -> Any:
 
 
 def _require_curve(key: Any) -> Any:
-    """Return a key unchanged; refuse one that is not of a supported elliptic curve.
+    """Return a key unchanged; raise an error if its elliptic curve is not supported.
 
     Raises:
         ValueError: it is another key.

@@ -157,7 +157,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     benchmark_hash: str | None = None
 
     def __post_init__(self) -> None:
-        """Convert a numeric query id to text; refuse passages whose ``idx`` is not consecutive.
+        """Convert a numeric query id to text; raise an error unless passages' ``idx`` counts by 1.
 
         Raises:
             ValueError: marks would cite other passages than HAGRID's numbers do.

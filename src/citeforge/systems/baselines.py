@@ -143,7 +143,7 @@ def _draw_few(seed: int, table: ContextTable, query_index: int, query: str, run:
 def cite_by_label(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, is_biased: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield marks-only submission lines of a control that follows author labels or ignores them.
+    """Yield lines of citation marks alone, chosen by passages' author labels or without them.
 
     The biased control follows the author labels; the other one cites as if there were none.
 

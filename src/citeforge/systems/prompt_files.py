@@ -40,7 +40,7 @@ class PromptRow(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_prompts(path: Path) -> list[PromptRow]:
-    """Read the prompts of a JSON Lines file; refuse prompts of several benchmarks.
+    """Read the prompts of a JSON Lines file; raise an error if they are of several benchmarks.
 
     Raises:
         InputError: a line is wrong or of another benchmark than the first, or there are none.

@@ -184,7 +184,7 @@ def _range_token(chain: list[Token]) -> Token:
 
 
 def _share_unit(first: Token, second: Token) -> tuple[Token, Token]:
-    """Return both numbers of ``40-50 %`` or ``$5-10`` with the unit that one is written with."""
+    """Return both numbers of ``40-50 %`` or ``$5-10`` with the one unit that is written."""
     sides = [first, second]
     for at, other in ((0, second), (1, first)):
         units = {k[0] for k in other.keys if isinstance(k, tuple) and len(k) == 2}

@@ -154,7 +154,7 @@ def read_values(digits: str) -> frozenset[Key]:
 
 
 def negated(values: frozenset[Key]) -> frozenset[Key]:
-    """Negate each reading of a number: values change sign, other keys get a minus."""
+    """Negate each possible value of a number; keys that are not numeric get a minus."""
     return frozenset(("-", v) if isinstance(v, (str, tuple)) else -v for v in values)
 
 

@@ -136,7 +136,7 @@ class AlceRecipe(Licensed, Hideable, Sourced):
 
     @model_validator(mode="after")
     def _require_corpus_and_judge(self) -> Self:
-        """Refuse options about a corpus if none is given, and sub-claims without a judge."""
+        """Raise an error for options about a corpus without one, or sub-claims without a judge."""
         if self.corpus is None:
             for name, value in (("--chunk", self.chunk), ("--corpus-split", self.corpus_split)):
                 if value is not None:

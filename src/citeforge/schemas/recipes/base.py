@@ -146,7 +146,7 @@ def allow_only(noun: str, names: Collection[str]) -> AfterValidator:
     """
 
     def check(words: tuple[str, ...]) -> tuple[str, ...]:
-        """Refuse unknown words; return the others, each once."""
+        """Return the words, each once; raise an error if one is unknown."""
         for word in words:
             if word not in names:
                 raise ValueError(str(UnknownValueError(noun, word, names)))
@@ -421,7 +421,7 @@ class RunOptions(Part):
 
     @model_validator(mode="after")
     def _refuse_overwrite_with_resume(self) -> Self:
-        """Refuse --overwrite together with --resume."""
+        """Raise an error if --overwrite and --resume are both set."""
         if self.overwrite and self.resume:
             raise ValueError("--overwrite and --resume exclude each other")
         return self

@@ -172,7 +172,7 @@ class TableOptions(Part):
 
     @model_validator(mode="after")
     def _require_baseline(self) -> Self:
-        """Refuse a mark of significant differences without a baseline."""
+        """Raise an error for a mark of significant differences without a baseline."""
         if self.significance is not None and self.against is None:
             raise ValueError("--significance requires a baseline: --against SYSTEM")
         return self
@@ -215,7 +215,7 @@ class ReportOptions(TableOptions):
 
     @model_validator(mode="after")
     def _refuse_two_reports(self) -> Self:
-        """Refuse a plot together with a report on robustness."""
+        """Raise an error if both a plot and a report on robustness are requested."""
         if self.robustness and self.plot is not None:
             raise ValueError("--robustness and --plot are two reports; write two files")
         return self

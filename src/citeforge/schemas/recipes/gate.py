@@ -26,7 +26,7 @@ def _read_percent(value: Any) -> Any:
 
 
 def _read_share(value: Any) -> Any:
-    """Read a share from 0 to 1, or a percentage; refuse anything else."""
+    """Read a share from 0 to 1, or a percentage; raise an error for anything else."""
     value = _read_percent(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("expected a percentage from 0% to 100%, such as 20%")
@@ -118,7 +118,7 @@ class RequiredQuery(Part):
 
     @model_validator(mode="after")
     def _refuse_two_bounds(self) -> Self:
-        """Refuse a required query with both ``at_least`` and ``at_most``."""
+        """Raise an error if a required query has both ``at_least`` and ``at_most``."""
         if self.at_least is not None and self.at_most is not None:
             raise ValueError("give at_least or at_most, not both")
         return self
@@ -213,7 +213,7 @@ class GatePlanOptions(Part):
 
     @model_validator(mode="after")
     def _require_reachable_power(self) -> Self:
-        """Refuse a power of 0 or 1, which no or any number of queries has."""
+        """Raise an error for power of 0 or 1, which no or any number of queries has."""
         if not 0 < self.power < 1:
             raise ValueError("power: expected a percentage above 0% and below 100%")
         return self

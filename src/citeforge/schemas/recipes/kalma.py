@@ -48,7 +48,7 @@ class Choices(Part):
 
     @model_validator(mode="after")
     def _require_min_below_max(self) -> Self:
-        """Refuse a ``min_facts`` above ``max_facts``."""
+        """Raise an error if ``min_facts`` is above ``max_facts``."""
         if self.min_facts > self.max_facts:
             raise ValueError(f"min_facts {self.min_facts} is above max_facts {self.max_facts}")
         return self

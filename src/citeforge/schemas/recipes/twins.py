@@ -46,7 +46,7 @@ class Thresholds(Part):
     @field_validator("length_ratio")
     @classmethod
     def _require_ordered_ratio(cls, ratio: tuple[float, float]) -> tuple[float, float]:
-        """Refuse a range of length ratios whose ends are not positive, finite and in order."""
+        """Raise an error if a range of length ratios is not positive, finite and in order."""
         if not 0 < ratio[0] <= ratio[1] < float("inf"):
             raise ValueError("LOW must be above 0 and at most HIGH")
         return ratio
