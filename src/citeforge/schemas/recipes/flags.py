@@ -106,7 +106,7 @@ def list_flags(
 
 
 def _groups_of(field: FieldInfo) -> tuple[Group, ...]:
-    """List the help groups that a field is annotated with."""
+    """List the sections of ``--help`` (groups) that a record's field is annotated with."""
     return tuple(m for m in field.metadata if isinstance(m, Group))
 
 
