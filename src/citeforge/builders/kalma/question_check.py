@@ -257,7 +257,8 @@ class QuestionCheck:
     def _find_sexes(self, question: QuestionToCheck) -> dict[str, str]:
         """Map QIDs to the entities' sex, by the graph or by kinship: a father is male."""
         phrasing = self.domain.phrasing
-        kin = {noun: sex for nouns in phrasing.links.values() for sex, noun in nouns.items()}
+        nouns = (pair for by_sex in phrasing.links.values() for pair in by_sex.items())
+        kin = {noun: sex for sex, noun in nouns if sex != "any"}
         found = {
             q: kin[t.relation]
             for t in (*question.facts, *question.shown)
@@ -360,6 +361,9 @@ class QuestionCheck:
         if set(several) & set(map(relation_key, gold)):
             return [frozenset([key]) for key in several]
         found = self._words.exact(clause, others)
+        meant = found & set(map(relation_key, gold))
+        if len(meant) > 1:  # "what followed X" by its words, and for "follows" by their stems
+            found = meant & self._words.verbatim(clause) or found
         return [found] if found else []
 
     def _read_themes(self, question: QuestionToCheck, clauses: Sequence[AskedClause]) -> AskedFacts:

@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from itertools import chain, combinations
 
-from citeforge.builders.kalma.question_clauses import AskedClause, Token, count_words
+from citeforge.builders.kalma.question_clauses import (
+    AUXILIARIES,
+    AskedClause,
+    Token,
+    count_words,
+)
 from citeforge.builders.kalma.words import (
     GENERIC,
     OPENERS,
@@ -124,6 +129,19 @@ class QuestionWords:
         asked = (r for r in relations if self._is_wording(bag, r))
         return found | {relation_key(r) for r in asked}
 
+    def verbatim(self, clause: AskedClause) -> frozenset[str]:
+        """Find the relation keys of the wordings that a clause has word for word, in any tense."""
+        return self._by_spelling.get(_spelling(clause.masked("X")), frozenset())
+
+    @cached_property
+    def _by_spelling(self) -> Mapping[tuple[str, ...], frozenset[str]]:
+        """Relation keys by the words of each question wording without auxiliary verbs."""
+        found: dict[tuple[str, ...], set[str]] = {}
+        for key, texts in self.wordings.items():
+            for text in chain(*map(expand, texts)):
+                found.setdefault(_spelling(text), set()).add(key)
+        return {words: frozenset(keys) for words, keys in found.items()}
+
     def _is_wording(self, bag: Counter[str], relation: str) -> bool:
         """Whether a bag of words asks for a relation by its label, or by a wording and label words.
 
@@ -203,6 +221,11 @@ class QuestionWords:
     def everything(self) -> frozenset[str]:
         """Stems of words that ask for all that is known, such as "everything"."""
         return frozenset(map(fold, self._data.themes["all"]))
+
+
+def _spelling(wording: str) -> tuple[str, ...]:
+    """List the words of a question wording without auxiliary verbs, whose tense may differ."""
+    return tuple(w for w in wording.split() if w not in AUXILIARIES)
 
 
 def _bags_of(wordings: Iterable[str]) -> frozenset[Bag]:
