@@ -60,7 +60,7 @@ def count_systems(files: Sequence[ScoreFile]) -> tuple[int, int]:
 
 
 def named_apart(new: ScoreFile, old: ScoreFile) -> tuple[ScoreFile, ScoreFile]:
-    """Copy the scores of a new and an old submission; make the names of their systems distinct.
+    """Return (new, old) scores, with other system names in copies if both names are equal.
 
     Equal names get their submissions' file names, or ``new`` and ``baseline`` if these are equal.
     """

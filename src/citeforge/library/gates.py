@@ -86,7 +86,7 @@ def open_policy(policy: str | Path | GatePolicy | dict[str, Any] | None) -> Poli
 def _read_sides(
     new: Scored | Sequence[Scored], baseline: Scored | Sequence[Scored]
 ) -> tuple[list[ScoreFile], list[ScoreFile]]:
-    """Read the score files of the new system and those of the baseline.
+    """Read the score files: (of the new system, of the baseline).
 
     Raises:
         InputError: one cannot be read; says how to begin if there is no baseline yet.

@@ -50,7 +50,7 @@ def tables(files: Sequence[ScoreFile]) -> list[Table]:
 
 
 def _design(file: ScoreFile) -> Design:
-    """Get a score file's experimental design (author labels, conditions) of the benchmark."""
+    """Get a score file's experimental design: the conditions, and the author labels shown."""
     assert file.design is not None
     return file.design
 

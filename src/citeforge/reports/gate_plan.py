@@ -66,7 +66,7 @@ class GatePlan(Displayed):
 
 
 def _describe_doubt(doubt: PlanDoubt) -> Iterator[str]:
-    """Write notes on one system's uncertainty (judge, runs) that more queries cannot reduce."""
+    """Yield notes on one system's uncertainty (judge, runs) that more queries cannot reduce."""
     name = f"baseline {doubt.system}" if doubt.is_baseline else doubt.system
     if doubt.n_judge_failed:
         yield (

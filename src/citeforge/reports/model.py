@@ -67,7 +67,7 @@ class ScoreReport:
         self, files: Sequence[ScoreFile], across: Sequence[str] = (),
         lines_to_beat: Lines = MappingProxyType({}),
     ):  # fmt: skip
-        """Make a report of score files; ``across`` names settings that may differ between systems.
+        """Make a report of score files; settings named in ``across`` may differ between systems.
 
         Args:
             files: score files.

@@ -237,7 +237,7 @@ def report_lines(
     compared_files: Sequence[ScoreFile],
     measures: Collection[str] | None = None,
 ) -> list[str]:
-    """List a score table's notes: scope, limits, which ``compared_files`` are not comparable.
+    """List notes below scores: scope, limits, which of ``compared_files`` are not comparable.
 
     Args:
         files: score files with distinct names.

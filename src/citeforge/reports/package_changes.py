@@ -68,7 +68,7 @@ def list_changes(changes: PackageChanges) -> Iterator[tuple[str, str, Sequence[s
 
 
 def _list_reasons(answers: StillAnswered, max_names: int) -> Iterator[Sequence[object]]:
-    """Yield table rows of a context set's answers that are no longer valid, one per reason."""
+    """Yield table rows, one per reason why answers to a context set are no longer valid."""
     for reason, queries in answers.changed.items():
         yield answers.context, reason, f"{len(queries):,}", list_names(queries, max_names)
 

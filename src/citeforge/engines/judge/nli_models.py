@@ -212,7 +212,7 @@ def verdict_indices(
     unsupported: Sequence[object],
     indices_of: Callable[[Any], Sequence[int]],
 ) -> tuple[list[int], list[int]]:
-    """Find the output indices of "supported" and of "unsupported" labels; refuse an overlap.
+    """Find the model's output indices of (supported, unsupported) labels; refuse an overlap.
 
     Args:
         supported: texts or indices that mean support.

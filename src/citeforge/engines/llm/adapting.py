@@ -74,7 +74,7 @@ class Adaptation:
         return "does not take {}; sends {} instead from now on".format(*change)
 
     def _find_change(self, sent: Mapping[str, Any], error: Failure) -> tuple[str, str] | None:
-        """Find the field that a server refused, and what to send instead; None if it named none.
+        """Find (refused field of a request, what to send instead); None if the server named none.
 
         Args:
             sent: body of the request.

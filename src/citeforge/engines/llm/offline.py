@@ -161,7 +161,7 @@ def _make_batches(prompts: Sequence[_Prompt]) -> Iterator[list[_Prompt]]:
     """Group requests into batches of equal parameters and similar length, the longest first."""
 
     def shared_parameters(prompt: _Prompt) -> tuple[int, tuple[str, ...], str]:
-        """Get the parameters by which requests are batched: reply limit, stop words, …."""
+        """Get what a batch shares: (token limit, stop texts, key of a request on its own)."""
         is_alone = prompt.temperature > 0 or prompt.wants_logprobs
         return prompt.max_tokens, prompt.request.stop, prompt.key if is_alone else ""
 

@@ -214,7 +214,7 @@ class ReplayStore(Store):
         return is_new
 
     def tokens(self, in_batches: bool = False) -> tuple[int, int]:
-        """Sum the prompt and completion tokens paid for in all runs, or in batches alone."""
+        """Sum tokens paid for in all runs, or only in batches: (prompt, completion)."""
         sums = "SELECT total(prompt_tokens), total(completion_tokens) FROM kept"
         sign = "=" if in_batches else "!="
         ((prompt, completion),) = self.rows(f"{sums} WHERE kind {sign} ?", BATCH)

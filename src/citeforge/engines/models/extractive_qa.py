@@ -111,7 +111,7 @@ class ExtractiveQa:
     def _probabilities(
         self, windows: Any, window_index: int, allowed: npt.NDArray[np.bool_]
     ) -> tuple[_F32, _F32]:
-        """Compute each token's probability to begin the answer, and to end it, in one window.
+        """Compute each token's probabilities (to begin, to end the answer) in one text window.
 
         Args:
             windows: tokenised windows of a context with its question.

@@ -104,7 +104,7 @@ def open_vectors(path: Path) -> PrecomputedVectors:
 
 
 def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, PrecomputedVectors]:
-    """Open the vectors of passages and of queries; refuse unequal dimensions.
+    """Open precomputed vectors: (of passages, of queries); refuse unequal dimensions.
 
     Returns:
         (vectors of passages, vectors of queries).
@@ -351,7 +351,7 @@ class _Rows:
         self._ids, self._vectors = pa.nulls(0, pa.string()), np.empty((0, source.dimension))
 
     def read_rows(self, n: int) -> tuple[pa.Array, Matrix]:
-        """Read the next n rows: their ids and vectors."""
+        """Read the next n rows of a source of vectors: (ids, vectors)."""
         ids, pieces = [], []
         while n:
             if not len(self._ids):

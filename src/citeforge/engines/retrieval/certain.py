@@ -111,7 +111,7 @@ class CorpusModel:
 
     @cached_property
     def _embedded(self) -> tuple[list[VectorShard], dict[str, Any]]:
-        """Embed all passages; return their vectors, and the numeric format and device.
+        """Embed all passages; return (shards of vectors, numeric format and device by name).
 
         Returns:
             (shards of vectors, facts about how they were computed).

@@ -84,7 +84,7 @@ class TorchSearch:
         right = self._torch.from_numpy(block).to(self.device).T
 
         def search_rows(rows: slice) -> tuple[Any, Any]:
-            """Compute scores and rows of the k best vectors for some queries."""
+            """Find the k nearest vectors for some rows of queries: (scores, rows of vectors)."""
             values, positions = (self._left[rows] @ right).topk(k, dim=1)
             return values.cpu(), positions.cpu()
 

@@ -68,7 +68,7 @@ def _formulas(family: str) -> str:
 
 
 def _value_range(measure: Measure) -> tuple[str, str]:
-    """Format the smallest and the greatest value of a measure."""
+    """Format the (smallest, greatest) possible value of a measure; ∞ without a bound."""
     low = "−∞" if math.isinf(measure.low) else f"{measure.low:g}".replace("-", "−")
     return low, "∞" if measure.high is None else f"{measure.high:g}"
 

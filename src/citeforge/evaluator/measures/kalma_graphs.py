@@ -50,7 +50,7 @@ class KalmaInputs(SharedResults):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of runs, and number of queries."""
+        """Shape of arrays of values per answer: (runs, queries)."""
         return len(self.runs), len(self.benchmark.query_ids)
 
     def items(self) -> Iterator[tuple[int, ParsedAnswer]]:

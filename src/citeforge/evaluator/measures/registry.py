@@ -185,7 +185,7 @@ def best_value(name: str) -> float | None:
 
 
 def declaration_order(name: str) -> tuple[int, int]:
-    """Get a measure name's sort key, which orders measures as they are declared.
+    """Get a sort key that orders measures as declared: (index of declaration, cutoff or 0).
 
     ``P@7``, which is not listed, follows ``P@10``; names that no measure has come last.
     """

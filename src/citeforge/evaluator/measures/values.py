@@ -155,5 +155,5 @@ class ByAnswer(dict[AnswerKey, R]):
 
 
 def _bounds(number: Number) -> tuple[float, float]:
-    """Get the lowest and the highest value of a number."""
+    """Get (lowest, highest) of a number that may be a range, since the judge failed."""
     return (number.low, number.high) if isinstance(number, Value) else (number, number)

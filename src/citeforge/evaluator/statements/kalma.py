@@ -52,7 +52,7 @@ def without_brackets(text: str) -> str:
 
 
 def read_brackets(text: str) -> tuple[tuple[Key, ...], int]:
-    """Read citations from the brackets of a text, in order, and count its [NA].
+    """Read (cited triples, number of [NA] marks) from the brackets of a text.
 
     Citations without a relation are dropped; one without a value is a citation.
     """

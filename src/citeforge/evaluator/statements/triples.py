@@ -126,7 +126,7 @@ class TripleClaim:
 
 
 def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], frozenset[str]]:
-    """Read the graph shown with each query in a context set, and the set's relation names.
+    """Read (graph shown with each query, names of all relations) of a context set.
 
     Raises:
         InputError: the table is damaged.

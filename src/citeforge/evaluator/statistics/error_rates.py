@@ -148,7 +148,7 @@ def compute_rates(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
 
 
 def compute_lower_bounds(answers: Sequence[Sequence[tuple[bool, bool]]]) -> tuple[float, float]:
-    """Compute the lower ends of the 95 % intervals of sensitivity and specificity.
+    """Compute lower ends of the 95 % intervals of a judge's (sensitivity, specificity).
 
     Each rate is estimated from the answers with statements of its sort alone.
 

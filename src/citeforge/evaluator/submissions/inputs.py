@@ -48,7 +48,7 @@ class SharedResults(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """Number of runs, and number of queries."""
+        """Shape of arrays of values per answer: (runs, queries)."""
 
     @property
     def protocol(self) -> str:
@@ -152,7 +152,7 @@ class Inputs(SharedResults):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of runs, and number of queries."""
+        """Shape of arrays of values per answer: (runs, queries)."""
         return len(self.runs), len(self.query_ids)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:

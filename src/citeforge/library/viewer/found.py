@@ -53,7 +53,7 @@ class Found:
 
     @property
     def state(self) -> tuple[str, int, int]:
-        """Id, modification time and size of a file, which differ after each change."""
+        """State of a file, which changes with it: (id, modification time, size)."""
         return self.key, self.changed, self.size
 
 

@@ -106,7 +106,7 @@ def estimate_share(labels: Path) -> EstimatedShare:
 
 
 def _read_labels(path: Path) -> list[tuple[int, AuditLabel]]:
-    """Read people's labels of negatives, each with its line number.
+    """Read (line number, label) of each negative that people labelled.
 
     Returns:
         (line number, label) of each row that says relevant or not relevant.

@@ -103,7 +103,7 @@ def audit(
 def find_flaws(
     package: Package, options: AuditOptions, run: RunOptions
 ) -> tuple[Audit, flaws.CorpusSurvey]:
-    """Find the flaws of a package, without writing anything.
+    """Find the flaws of a package: (audit, survey of its corpus); write nothing.
 
     Returns:
         (content of ``audit.json``, survey of the corpus).

@@ -297,7 +297,7 @@ def _find_nearest_texts(
 def _open_corpus(
     folder: Path, benchmark_hash: str, embedder: str
 ) -> tuple[DenseCorpus, tempfile.TemporaryDirectory[str]]:
-    """Open a benchmark's corpus for vector search, with a scratch folder for its vectors.
+    """Open a benchmark's corpus for vector search: (corpus, temporary folder of its vectors).
 
     Args:
         folder: folder of the benchmark.

@@ -102,7 +102,7 @@ class CellAnswers(SharedResults):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of runs, and number of queries."""
+        """Shape of arrays of values per answer: (runs, queries)."""
         return len(self.runs), len(self.benchmark.query_ids)
 
     def answer(self, condition: str, run: int, query_row: int) -> CellAnswer | None:

@@ -380,7 +380,7 @@ def _require_accepted(questions: Sequence[Question], rejects_file: Path, llm: Ll
 def _make_tables(
     questions: Sequence[Question], counts: dict[str, int]
 ) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Make tables of accepted questions, relevant passages and gold; add a number to ``counts``.
+    """Make tables of accepted (questions, relevant passages, gold); add a number to ``counts``.
 
     Args:
         questions: all questions of the build.

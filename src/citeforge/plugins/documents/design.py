@@ -272,7 +272,7 @@ class Design(Wishes):
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """Question forms of the design, with defaults of the built-in ones."""
+        """Question forms (``single``, ``list``, …) of the settings, with built-in defaults."""
         return tuple(designed.form for designed in self.questions)
 
     def resolve_paths(self, folder: Path) -> Self:

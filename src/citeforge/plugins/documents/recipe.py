@@ -69,7 +69,7 @@ class QuestionShares(Part):
 
     @property
     def forms(self) -> tuple[DesignedForm, ...]:
-        """Question forms with a share above 0, as a design declares them."""
+        """Question forms (``single``, ``list``, …) with a share above 0, as declared."""
         shares = (self.single, self.pair, self.lists, self.absent)
         rows = zip(BASES, shares, strict=True)
         return tuple(DesignedForm(name=name, share=share) for name, share in rows if share)

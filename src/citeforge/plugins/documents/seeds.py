@@ -36,7 +36,7 @@ class Seed:
 
 
 def read_seeds(path: Path) -> tuple[Seed, ...]:
-    """Read users' own questions, the seeds, from a JSON Lines file.
+    """Read example questions by users (seeds) from a JSON Lines file.
 
     Args:
         path: file whose lines have ``question``, and perhaps ``answers``.

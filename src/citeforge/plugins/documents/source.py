@@ -58,7 +58,7 @@ HIDDEN, LINK = "hidden", "a link"
 
 
 def _list_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """Yield the files below a folder, each with the reason to skip it, or None."""
+    """Yield (file, reason to skip it or None) of the files below a folder."""
     try:
         with os.scandir(folder) as scan:
             entries = sorted(scan, key=lambda e: os.fsencode(e.name))
@@ -142,7 +142,7 @@ class DocumentFolder(PassagesAlone):
 
     @cached_property
     def _files(self) -> list[tuple[Path, Document]]:
-        """Files of the folder, each with its description before it is read."""
+        """Files of the folder: (path, description of the document before it is read) pairs."""
         return [(path, self._describe_file(path, why)) for path, why in _list_files(self.folder)]
 
     def _describe_file(self, path: Path, problem: str | None) -> Document:

@@ -32,7 +32,7 @@ class Agreement:
 
 
 def agreement(labels: Labels, allowed_labels: Sequence[str], ordinal: bool) -> Agreement:
-    """Compute annotators' agreement (share, kappa, alpha) from labels by item and annotator.
+    """Compute annotators' agreement (share of equal labels, kappa, alpha) from their labels.
 
     Args:
         labels: item to annotator to label.

@@ -286,7 +286,7 @@ def _difference(first: Decision, second: Decision) -> float:
 def _measure(
     change: Change, changed: np.ndarray, placebo: np.ndarray, answer_ids: Sequence[str]
 ) -> Effect:
-    """Measure a change's effect on a judge from its and the placebo's differences of verdicts."""
+    """Measure how a change of texts shifts a judge's verdicts, also beyond a placebo's shifts."""
     moved = changed[~np.isnan(changed)]
     shift, interval, p_above = _mean_over_answers(changed, answer_ids)
     excess, excess_interval, p_excess = _mean_over_answers(np.abs(changed) - placebo, answer_ids)

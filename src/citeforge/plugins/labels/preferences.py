@@ -52,7 +52,7 @@ class PreferencePair:
 
     @property
     def key(self) -> tuple[str, tuple[str, str]]:
-        """Identity of a comparison of answers: question and names of the two systems."""
+        """Identity of a comparison of two answers: (question, (system, system))."""
         return self.question, self.systems
 
     @property

@@ -423,7 +423,7 @@ def _average_as_authors(sentences: Sequence[Sentence], ratings: Sequence[float |
 def _make_averager(
     get_rating: Callable[[RatedAnswer], Value | None],
 ) -> Callable[[ByAnswer[RatedAnswer]], Sample]:
-    """Make the function that averages a rating over answers, or statements (``reference``)."""
+    """Make a function that averages a rating over answers, by number of statements if known."""
 
     def weigh(answer: RatedAnswer) -> tuple[Value, float]:
         """Weigh an answer's rating: (rating times number of statements, that number)."""

@@ -114,7 +114,7 @@ def _find_oracle(answers: Answers) -> str:
 
 
 def _make_lookup(answers: Answers) -> Callable[[AnswerKey], Answer | None]:
-    """Make the function that finds an answer by run and query (of the only run, if one)."""
+    """Make a function that finds an answer by (run, query row); an only run serves all runs."""
     by_key = {answer.key: answer for answer in answers}
     only = len(answers.runs) == 1
     return lambda key: by_key.get((0, key[1]) if only else key)

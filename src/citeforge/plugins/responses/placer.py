@@ -288,7 +288,7 @@ def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int
 def _list_supplied_passages(
     fields: LineFields, response: Response
 ) -> tuple[list[OwnPassage], list[int | None]]:
-    """List passages supplied with an answer, and each cited source's position among them.
+    """List (passages supplied with an answer, position among them or None per cited source).
 
     Documents of the request are shown, cited or not; other sources stand behind them.
 

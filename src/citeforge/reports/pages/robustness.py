@@ -313,7 +313,7 @@ def _kendall_tau(a: Definition, b: Definition) -> float:
 def _compare_pairs(
     systems: Sequence[str], definitions: Sequence[Definition]
 ) -> tuple[SystemPair, ...]:  # fmt: skip
-    """Count, per pair of systems, how many definitions of citation quality prefer either."""
+    """Count how many definitions of citation quality prefer each of two systems, for all pairs."""
     pairs = []
     for at, (first, second) in enumerate(combinations(systems, 2)):
         signs = [d.signs[at] for d in definitions]
