@@ -16,6 +16,7 @@ from citeforge.schemas.counts import (
     SENSITIVE_GOLD,
     SUSPECTS,
     count_key,
+    count_line,
     count_name,
     describe_count,
     describe_entry,
@@ -131,6 +132,23 @@ def test_keys_are_described(key: str, english: str) -> None:
     assert describe_count(key) == english
 
 
+@pytest.mark.parametrize(
+    ("key", "line"),
+    [
+        ("batches_split", "1 batch split in two"),
+        ("values_without_an_iri", "1 value left out: entities without an IRI"),
+        ("passages_nearly_repeated", "1 passage that nearly repeats another one, joined"),
+        ("values_as_impossible_dates", "1 value left out: dates that are none"),
+        ("retrieved_graphs", "1 retrieved sub-graph"),
+        ("answered_without_passages", "1 answered without passages"),
+        ("searches_in_vain", "1 search in vain"),
+    ],
+)
+def test_one_of_a_count_is_in_the_singular(key: str, line: str) -> None:
+    assert count_line(key, 1) == line
+    assert count_line(key, 2) == f"2 {describe_count(key)}"
+
+
 def test_keys_are_made_of_a_name_and_arguments() -> None:
     assert count_key("queries") == "queries"
     key = count_key("recall_mean", "bm25", "-5@20", "claims")
@@ -141,4 +159,4 @@ def test_keys_are_made_of_a_name_and_arguments() -> None:
     assert describe_entry("date_of_birth") == "date_of_birth"
     assert describe_entry("drift_p") == "drift, p"
     counts = {"batches_split": 1200, "rows_of_verse": 1}
-    assert join_counts(counts.items()) == "1,200 batches split in two; 1 rows of verse"
+    assert join_counts(counts.items()) == "1,200 batches split in two; 1 row of verse"

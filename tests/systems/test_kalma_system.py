@@ -62,7 +62,7 @@ def test_kalma_is_checked_and_scored(inline: Inline, people: Path, tmp_path: Pat
         enough = inline(*tight, str(size), **KEY)
         small = inline(*tight, str(size - 1), **KEY)
     assert enough.stdout == "t.jsonl: 1 answer of kalma (openai:m)\n"
-    assert small.stdout == "t.jsonl: 1 answer of kalma (openai:m) (1 facts dropped)\n"
+    assert small.stdout == "t.jsonl: 1 answer of kalma (openai:m) (1 fact dropped)\n"
     header = json.loads((tmp_path / "s.jsonl").read_text().splitlines()[0])["submission"]
     assert header["contexts"] == ["retrieved"]
     assert set(header["prompts"]) == {"kalma"}

@@ -113,10 +113,10 @@ def _explain_choice(class_id: str, reason: str, labels: Mapping[str, str]) -> No
 
 def _echo_counts(counts: Mapping[str, int]) -> None:
     """Print a graph's counts, such as omitted values or changed replies of its endpoint."""
-    from citeforge.schemas.counts import describe_count
+    from citeforge.schemas.counts import count_line
 
     for key, number in counts.items():
-        click.echo(f"  {number:,} {describe_count(key)}")
+        click.echo(f"  {count_line(key, number)}")
 
 
 def _show_predicates(listing: "PlainProfile") -> None:

@@ -236,10 +236,10 @@ def print_outcome(out: Path, outcome: Any, noun: str = "query") -> None:
 def print_summary(out: Path, outcome: Any) -> None:
     """Print submission, number of answers, system and other counts of a run."""
     from citeforge.engines.textfiles import count_text
-    from citeforge.schemas.counts import describe_count
+    from citeforge.schemas.counts import count_line, describe_count
 
-    counted = sorted((describe_count(key), n) for key, n in outcome.counts.items())
-    notes = ", ".join(f"{n:,} {what}" for what, n in counted)
+    counted = sorted(outcome.counts.items(), key=lambda pair: describe_count(pair[0]))
+    notes = ", ".join(count_line(*pair) for pair in counted)
     answers = f"{count_text(outcome.answers, 'answer')} of {outcome.system}"
     click.echo(f"{out}: {answers}" + (f" ({notes})" if notes else ""))
 

@@ -26,7 +26,7 @@ _MOST_LISTED = 10
 def print_summary(summary: Summary) -> None:
     """Print a summary of a package: sources, statistics, context sets; warnings on stderr."""
     from citeforge.builders.card import format_statistic
-    from citeforge.schemas.counts import SUSPECTS, count_name, describe_count
+    from citeforge.schemas.counts import SUSPECTS, count_line, count_name, describe_count
 
     manifest, stats = summary.manifest, summary.statistics
     click.echo(f"{manifest.name} ({manifest.kind}) at {summary.folder}")
@@ -36,7 +36,7 @@ def print_summary(summary: Summary) -> None:
         for rule, text in source.rules.items():
             click.echo(f"  {rule}: {text}")
         for key, count in source.counts.items():
-            click.echo(f"  {count:,} {describe_count(key)}")
+            click.echo(f"  {count_line(key, count)}")
     numbers = (stats | manifest.counts).items()
     figures = {
         describe_count(k): format_statistic(v) for k, v in numbers if type(v) not in (dict, str)

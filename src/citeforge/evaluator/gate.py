@@ -28,7 +28,7 @@ from citeforge.evaluator.gate_findings import (
     NotComputed,
     Row,
     RowFigures,
-    SameAnswers,
+    SameSubmission,
     Tested,
     Verdict,
 )
@@ -210,7 +210,7 @@ def _make_test(
     if _is_unchanged(files, old, new):
         return Row(
             name, tier, PASS, pair.place, old.value, new.value, n=d.n,
-            finding=SameAnswers(baseline.submission_sha256),
+            finding=SameSubmission(baseline.submission_sha256),
         )  # fmt: skip
     if d.n < policy.least_queries:
         if not pair.is_slice:

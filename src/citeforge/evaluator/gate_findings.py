@@ -128,7 +128,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class SameAnswers:
+class SameSubmission:
     """Both scores are of the same answers, with this sha256."""
 
     sha256: str
@@ -227,7 +227,7 @@ class RequiredValue:
 
 
 Finding = (
-    Tested | SameAnswers | NotComputed | NotComparable | FewDefined | FewQueries | NoInterval
+    Tested | SameSubmission | NotComputed | NotComparable | FewDefined | FewQueries | NoInterval
     | NoBaseline | NoCounterpart | AboveBound | WithinBounds | RequiredValue
 )  # fmt: skip
 

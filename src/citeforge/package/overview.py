@@ -9,7 +9,7 @@ from typing import Any
 from citeforge.package.fields import FieldValues, count_values
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
-from citeforge.schemas.counts import EXTRA_FIELDS, count_name, describe_count
+from citeforge.schemas.counts import EXTRA_FIELDS, count_line, count_name
 from citeforge.schemas.kg import Triple
 from citeforge.schemas.manifest import Manifest
 
@@ -172,7 +172,7 @@ def summarise(folder: Path, manifest: Manifest) -> Summary:
         InputError: its statistics cannot be read.
     """
     unread = [
-        f"{source.spec}: {count:,} {describe_count(key)}"
+        f"{source.spec}: {count_line(key, count)}"
         for source in manifest.sources
         for key, count in source.counts.items()
         if count_name(key) in EXTRA_FIELDS

@@ -16,7 +16,7 @@ from citeforge.evaluator.gate_findings import (
     Remedy,
     RequiredValue,
     Row,
-    SameAnswers,
+    SameSubmission,
     Tested,
     WithinBounds,
 )
@@ -56,7 +56,7 @@ def write_sentence(row: Row) -> str:
     match finding:
         case Tested():
             return _describe_test(finding)
-        case SameAnswers(sha256):
+        case SameSubmission(sha256):
             return (
                 f"{row.what}: the same answers as the baseline's (sha256 {sha256[:8]}…): nothing "
                 "is worse."

@@ -49,6 +49,11 @@ _MOST_NAMED = 3
 """Systems that a note names."""
 
 
+def end_sentence(text: str) -> str:
+    """End a text with a full stop, unless it ends with a question mark or a stop already."""
+    return text if text.endswith(("?", "!", ".")) else f"{text}."
+
+
 def systems_text(n_systems: int, n_controls: int) -> str:
     """Write counts as ``3 systems and 2 controls``; a count of 0 is omitted unless both are 0."""
     systems = [count_text(n_systems, "system")] if n_systems or not n_controls else []

@@ -27,7 +27,7 @@ from citeforge.evaluator.rows import (
 )
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.withhold import require_values
-from citeforge.reports.notes import line_notes, not_comparable, report_lines
+from citeforge.reports.notes import end_sentence, line_notes, not_comparable, report_lines
 from citeforge.schemas.audit import BELOW, LINE
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.command_options import TableOptions
@@ -150,7 +150,8 @@ def paper_table(
         r.model_copy(update={"measures": [m for m in r.measures if m.name in wanted]}) for r in rows
     ]
     cautions = [
-        f"{line}." for line in report_lines(rows, [], wanted) + line_notes(shown, lines_to_beat)
+        end_sentence(line)
+        for line in report_lines(rows, [], wanted) + line_notes(shown, lines_to_beat)
     ]
     used = [c for c in columns if any(at == c for _, at in cells)]
     return PaperTable(
@@ -245,7 +246,7 @@ def _left_out(
     effect = ", so neither bold nor marks tell of it" * is_marked
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [None]
     lines = [
-        f"Not comparable{effect}: {line}."
+        end_sentence(f"Not comparable{effect}: {line}")
         for context in contexts
         for line in not_comparable([
             f.model_copy(update={"measures": [m for m in f.measures if m.name in measures]})

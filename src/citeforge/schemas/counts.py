@@ -417,11 +417,45 @@ def describe_count(key: str) -> str:
     return row.english.format(*map(_Argument, arguments))
 
 
+_LABEL = re.compile(r"(?:of these, |[\w-]*: |\w+ \w+s: )?")
+"""What goes before the counted noun: ``of these,`` or a heading such as ``hidden contexts:``."""
+_NOUN_ENDS = {"after", "at", "by", "for", "in", "of", "on", "than", "that", "to", "whose", "with",
+              "without"}  # fmt: skip
+_AGREES = {"repeat": "repeats", "are": "is", "have": "has", "were": "was"}
+_IES, _S = re.compile(r"ies$"), re.compile(r"(?<=ch|sh|ss)es$|(?<=x)es$|s$")
+_RELATIVE = re.compile(rf"(?<=\bthat )((?:nearly )?)({'|'.join(_AGREES)})\b")
+
+
+def count_line(key: str, number: int) -> str:
+    """Write a number with what it counts: ``1 query without text, skipped``, ``2 queries …``."""
+    text = describe_count(key)
+    return f"{number:,} {_to_singular(text) if number == 1 else text}"
+
+
+def _to_singular(text: str) -> str:
+    """Put the counted noun of a description into the singular: the first plural before a clause."""
+    label = _LABEL.match(text)
+    start = 0 if label is None else label.end()
+    words = text[start:].split(" ")
+    for index, word in enumerate(words):
+        noun = word.rstrip(",:")
+        if noun in _NOUN_ENDS:
+            break
+        if noun.endswith("s") and not noun.endswith("ss"):
+            words[index] = _S.sub("", _IES.sub("y", noun)) + word[len(noun) :]
+            head, colon, rest = " ".join(words).partition(":")
+            head = _RELATIVE.sub(lambda match: match[1] + _AGREES[match[2]], head)
+            return text[:start] + head + colon + rest
+        if word.endswith(":"):
+            break
+    return text
+
+
 def describe_entry(key: str) -> str:
     """Describe a key of a statistic's dictionary in English if it is a count's; else return it."""
     return describe_count(key) if count_name(key) in COUNTS else key
 
 
 def join_counts(counts: Iterable[tuple[str, int]]) -> str:
-    """Write counts in one line: ``3 queries without text, skipped; 1 batches split in two``."""
-    return "; ".join(f"{number:,} {describe_count(key)}" for key, number in counts)
+    """Write counts in one line: ``3 queries without text, skipped; 1 batch split in two``."""
+    return "; ".join(count_line(key, number) for key, number in counts)

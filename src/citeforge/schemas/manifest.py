@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from citeforge.schemas.counts import NOT_MADE, count_name, counts_failures, describe_count
+from citeforge.schemas.counts import NOT_MADE, count_line, count_name, counts_failures
 from citeforge.schemas.record import FrozenRecord, Record
 from citeforge.schemas.sources import MaybeOfPlugin, SourceInfo
 from citeforge.schemas.tables import SCHEMA_VERSION
@@ -156,7 +156,7 @@ class Manifest(MaybeOfPlugin):
                 "may be too small, or too mixed, for negatives that are hard to tell"
             )
         not_made = [(key, n) for key, n in self.counts.items() if count_name(key) == NOT_MADE]
-        texts += [f"{n:,} {describe_count(key)}" for key, n in not_made]
+        texts += [count_line(key, n) for key, n in not_made]
         if (judge := self.models.get(POOL_JUDGE)) is not None:
             texts.append(
                 f"relevance was judged by the model {judge.get('name')}, not by people: such "
@@ -169,7 +169,7 @@ class Manifest(MaybeOfPlugin):
     def failures(self) -> list[str]:
         """Texts with counts of items that writers or judges failed on, and of missing questions."""
         texts = [
-            f"{n:,} {describe_count(key)}"
+            count_line(key, n)
             for counts in (self.counts, *(source.counts for source in self.sources))
             for key, n in counts.items()
             if n and counts_failures(key)

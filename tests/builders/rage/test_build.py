@@ -365,7 +365,7 @@ def test_queries_without_relevant_passages(tmp_path: Path, small_beir: Path) -> 
         file.write('{"_id": "q3", "text": "Unanswered?"}\n')
     with refused("no-relevant", path=f"beir:{small_beir}") as caught:
         build(f"beir:{small_beir}", tmp_path / "out")
-    assert "1 queries have no relevant passage (first: 'q3')" in str(caught.value)
+    assert "no relevant passage for 1 query (first: 'q3')" in str(caught.value)
     manifest = build(f"beir:{small_beir}", tmp_path / "out", allow_no_relevant=True)
     assert manifest.counts["queries_without_a_relevant_passage"] == 1
     assert len(rows(tmp_path / "out", "queries/queries")) == 3

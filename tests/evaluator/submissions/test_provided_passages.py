@@ -83,7 +83,7 @@ def test_what_is_relevant_is_what_the_benchmark_judged(
     assert warnings(tmp_path / "s.jsonl", benchmark) == {
         "unknown-id": "1 of 6 passages have docids that the benchmark does not know (zebra): they "
         "count as not relevant",
-        "missing-field": "1 passages have no docid: they count as not relevant",
+        "missing-field": "no docid in 1 passage, which count as not relevant",
     }
 
 

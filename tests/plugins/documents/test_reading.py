@@ -309,7 +309,7 @@ def test_a_folder_is_a_source_to_mine_from(tmp_path: Path, inline: Inline) -> No
     facts = f"beir:{EXAMPLES / 'facts'}"
     done = inline.ok("build", "rage", "--source", facts, "--extra-corpus", folder,
                   "--candidates", "bm25", "--out", out)  # fmt: skip
-    assert "1 files read" in done.stdout
+    assert "1 file read" in done.stdout
     inline.fails(
         1, "no-queries", "build", "rage", "--source", folder, "--candidates", "bm25", "--out", "no"
     )
@@ -320,7 +320,7 @@ def test_a_folder_without_any_text_says_why(tmp_path: Path) -> None:
     (tmp_path / "b.png").touch()
     with refused("empty-text", path=tmp_path) as caught:
         read(tmp_path)
-    counted = "(1 files empty (first: a.txt); 1 files of another format"
+    counted = "(1 file empty (first: a.txt); 1 file of another format"
     assert counted in str(caught.value)
 
 

@@ -75,8 +75,8 @@ def test_held_out_questions_are_left_out_by_id_and_by_text(
     asked = items[1].query.upper().rstrip("?") + " ?!"
     write_jsonl(texts, [{"_id": "another", "text": asked}])
     lost = sft(package, tmp_path / "x", answers(items), held_out=[ids, texts])
-    assert lost[:2] == ["2 answers below F1 1", "1 answers held out by id"]
-    assert lost[2] == "1 answers held out by text"
+    assert lost[:2] == ["2 answers below F1 1", "1 answer held out by id"]
+    assert lost[2] == "1 answer held out by text"
     kept = pq.read_table(tmp_path / "x" / "data")["query_id"].to_pylist()
     assert kept == [items[2].query_id, items[3].query_id]
     cf.export("rl-prompts", package, tmp_path / "rl", held_out=(ids, texts))
@@ -108,9 +108,9 @@ def test_runs_cut_answers_and_own_passages(
     ]
     lost = sft(package, tmp_path / "x", rows)
     assert lost[:3] == [
-        "1 answers cut at the token limit",
-        "1 answers in the words of another run",
-        "1 answers to passages that the system brought itself",
+        "1 answer cut at the token limit",
+        "1 answer in the words of another run",
+        "1 answer to passages that the system brought itself",
     ]
     assert pq.read_table(tmp_path / "x" / "data")["run"].to_pylist() == [0, 2]
 

@@ -218,3 +218,10 @@ def test_a_table_has_no_title(files: list[ScoreFile]) -> None:
     for given in ({}, {"best": "bold"}):
         with refused("option-without-effect"):
             make_report(files, "md", None, ReportOptions(title="T", **given))
+
+
+@pytest.mark.parametrize("form", ["md", "latex"])
+def test_a_warning_that_asks_ends_with_its_question_mark(files: list[ScoreFile], form: str) -> None:
+    warned = files[0].model_copy(update={"warnings": ["does the system print its answer?"]})
+    text = PAPERS[form](paper_table([warned, *files[1:]], options()))
+    assert "does the system print its answer?" in text and "?." not in text

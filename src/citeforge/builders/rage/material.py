@@ -14,6 +14,7 @@ from citeforge.builders.rage.joined_corpora import join_corpora
 from citeforge.builders.rage.sources import RageSources
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.tables import find_rows, rows_with, shard_paths
+from citeforge.engines.textfiles import count_text
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.sources import SourceInfo
@@ -156,7 +157,7 @@ def _require_relevant(
         return
     names = ", ".join(repr(n) for n in without.slice(0, 3).to_pylist())
     raise InputError(
-        f"{len(without)} queries have no relevant passage (first: {names})",
+        f"no relevant passage for {count_text(len(without), 'query')} (first: {names})",
         path=recipe.source,
         allowed="judge them, or pass --allow-no-relevant to keep them (they have no recall)",
         code="no-relevant",

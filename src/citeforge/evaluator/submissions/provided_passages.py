@@ -156,7 +156,7 @@ class ProvidedPassages:
         if self._nameless and self._corpus_keys:
             yield Finding(
                 "missing-field",
-                f"{self._nameless:,} passages have no docid: they count as not relevant",
+                f"no docid in {count_text(self._nameless, 'passage')}, which count as not relevant",
             )
         bare = {key.name: n for key, n in unknown.items() if not key.text}
         if n_bare := sum(bare.values()) + self._empty:

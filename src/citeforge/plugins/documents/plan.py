@@ -49,7 +49,7 @@ from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.seeds import make_prompted_llm, read_seeds
 from citeforge.plugins.documents.topics import NAME_TRIES, SHOWN, read_topics
-from citeforge.schemas.counts import describe_count
+from citeforge.schemas.counts import count_line
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import premise_of
@@ -193,7 +193,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         parts |= {who: replace(parts[who], about=part.about) for who, part in left.items()}
         notes.append(_REPLAYED)
     plan = total_plan(parts)
-    notes += [f"{number:,} {describe_count(key)}" for key, number in info.counts.items() if number]
+    notes += [count_line(key, number) for key, number in info.counts.items() if number]
     if len(drawn) < recipe.n_queries:
         notes.append(
             f"passages for {len(drawn):,} of {recipe.n_queries:,} questions: each is asked about "

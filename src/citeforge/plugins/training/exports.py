@@ -20,7 +20,7 @@ from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.training.held_out import HeldOut, read_held_out
 from citeforge.plugins.training.rewards import f1
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
-from citeforge.schemas.counts import count_key, describe_count, join_counts
+from citeforge.schemas.counts import count_key, count_line, join_counts
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Option
 from citeforge.schemas.recipes.groups import PROMPTS
@@ -179,7 +179,7 @@ class _ExportState:
             "files": {f.relative_to(self.out).as_posix(): sha256_file(f) for f in files},
         }
         write_text(self.out / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-        lost = [f"{count:,} {describe_count(key)}" for key, count in counts.items()]
+        lost = [count_line(key, count) for key, count in counts.items()]
         return [*lost, "ids of passages: prompts hold their texts"]
 
 

@@ -17,6 +17,7 @@ from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.counts import count_line
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.systems import name_problem
 from citeforge.schemas.submission import CitedSentence, SubmissionLine
@@ -213,7 +214,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
     for name, content in ((RUN, rows), (TOPICS, topics)):
         write_text(out / name, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in content))
     missing = len(texts) - len(answers)
-    dropped = [f"{n:,} {what}" for what, n in sorted(writer.dropped.items()) if n]
+    dropped = [count_line(what, n) for what, n in sorted(writer.dropped.items()) if n]
     return [*dropped, *([f"{count_text(missing, 'query')} without an answer"] if missing else [])]
 
 
