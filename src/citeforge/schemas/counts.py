@@ -181,7 +181,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "queries_kept": "queries kept from the earlier package",
         "queries_made_anew": "queries made anew: {}",
         "queries_of_the_earlier_package_gone":
-            "queries of the earlier package that are no longer asked",
+            "queries of the earlier package, no longer asked",
         "queries_not_sampled": "left out by --sample",
         "queries_of_failed_twins_dropped":
             "queries with a passage that has no accepted twin, dropped",
@@ -201,7 +201,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "questions_accepted": "questions accepted: {}",
         "questions_kept": "questions kept from the earlier package",
         "questions_language_unclear": "accepted questions whose language is not clear",
-        "questions_not_kept": "questions of the earlier package that are not kept: {}",
+        "questions_not_kept": "questions of the earlier package, not kept: {}",
         "questions_not_checked": "questions that the checker could not check",
         "clauses_read_by_nearest_wording": "clauses of questions read by their nearest wording",
         "questions_not_made": "questions wanted and not made: {}",
@@ -423,7 +423,7 @@ _NOUN_ENDS = {"after", "at", "by", "for", "in", "of", "on", "than", "that", "to"
               "without"}  # fmt: skip
 _AGREES = {"repeat": "repeats", "are": "is", "have": "has", "were": "was"}
 _IES, _S = re.compile(r"ies$"), re.compile(r"(?<=ch|sh|ss)es$|(?<=x)es$|s$")
-_RELATIVE = re.compile(rf"(?<=\bthat )((?:nearly )?)({'|'.join(_AGREES)})\b")
+_RELATIVE = re.compile(rf"^(\S+ that (?:nearly )?)({'|'.join(_AGREES)})\b")
 
 
 def count_line(key: str, number: int) -> str:
@@ -443,9 +443,10 @@ def _to_singular(text: str) -> str:
             break
         if noun.endswith("s") and not noun.endswith("ss"):
             words[index] = _S.sub("", _IES.sub("y", noun)) + word[len(noun) :]
-            head, colon, rest = " ".join(words).partition(":")
-            head = _RELATIVE.sub(lambda match: match[1] + _AGREES[match[2]], head)
-            return text[:start] + head + colon + rest
+            rest = _RELATIVE.sub(
+                lambda match: match[1] + _AGREES[match[2]], " ".join(words[index:])
+            )
+            return text[:start] + " ".join([*words[:index], rest])
         if word.endswith(":"):
             break
     return text

@@ -445,7 +445,7 @@ def test_what_a_run_cannot_carry_is_counted(
     done = inline.ok(*args, "--team", "t", "--run-desc", "BM25", "--run-id", "r")
     assert done.stdout.splitlines()[1:] == [
         "not carried: 1 answer of repeated runs: a TREC run has one per topic",
-        "not carried: 1 citations of passages that were not shown, or have no id",
+        "not carried: 1 citation of passages that were not shown, or have no id",
         "not carried: 2 citations that belong to no statement",
         "not carried: 28 queries without an answer",
     ]

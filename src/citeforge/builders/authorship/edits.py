@@ -48,7 +48,7 @@ def _find_change(old: str, new: str, language: str) -> str | None:
     if is_counted or (_DIGITS.sub("", old) == _DIGITS.sub("", new) and _DIGITS.search(old)):
         return "numbers"
     kinds = [dict(word_lists().units.get(word, ())) for word in (old, new)]
-    if any(kinds[0][kind] != kinds[1][kind] for kind in kinds[0].keys() & kinds[1].keys()):
+    if any(kinds[0][one] != kinds[1][one] for one in kinds[0].keys() & kinds[1].keys()):
         return "units"
     groups = word_groups(language, "quantifiers").values()
     before, after = ({g.name for g in groups if g.find(word) == [word]} for word in (old, new))
