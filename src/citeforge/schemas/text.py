@@ -108,5 +108,5 @@ def printable(text: str) -> str:
 
 
 def choose_digits(noise: float | None, scale: int) -> int:
-    """Choose a score's decimals: 2; with ``noise`` (hidden gold) 0, or 1 for counts (scale 1)."""
+    """Choose a score's number of decimals: 2; for hidden gold (``noise``) 1 at scale 1, else 0."""
     return 2 if noise is None else 1 if scale == 1 else 0

@@ -84,7 +84,7 @@ class EntityPair:
 
     @property
     def other(self) -> Graph:
-        """Sub-graph of the entity that the linking triple leads to; the same for one alone."""
+        """Sub-graph of the entity that the linking triple leads to; a single entity's own one."""
         return self.graphs[-1] if self.stated.qid == self.first.qid else self.first
 
     @property
@@ -228,7 +228,7 @@ def _connections(
 def _is_possible(
     life_rules: Lives, graphs: Iterable[Graph], keeps_impossible: bool, counts: Counter[str]
 ) -> bool:
-    """Whether a pair is kept: its graphs state no impossible life, or such pairs are kept, too.
+    """Whether a pair is kept: no impossible dates of life, or allowed; add to ``counts`` if any.
 
     An impossible life is counted by its first reason.
     """
@@ -311,7 +311,7 @@ def _required_name_words(kg: KnowledgeGraph, graph: Graph) -> int:
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a key for the counts, per relation without a pair, that names its values' classes.
+    """Yield a key for a manifest's counts per relation without pairs, with its values' classes.
 
     Args:
         kg: the graph.

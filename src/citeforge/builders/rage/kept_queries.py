@@ -66,7 +66,7 @@ class KeptQueries:
         return rows_with(self.old.cosines, "query-id", self.ids).cast(COSINES)
 
     def leave_out(self, material: Material) -> Material:
-        """Return a build's queries, gold and judgements without those kept from a package."""
+        """Return a build's queries, gold and judgements without queries kept from a package."""
         others = [query for query in material.ids if query not in self.ids]
         return replace(
             material,

@@ -83,7 +83,7 @@ def judge_pool(
     workspace: Workspace,
     kept_queries: KeptQueries | None = None,
 ) -> Pooled:
-    """Let a judge grade a pool of passages per query; drop queries without relevant ones.
+    """Let a judge grade candidate passages (pool) per query; drop queries without relevant ones.
 
     People's judgements stay as they are, and their labels correct those of the judge.
 
@@ -206,7 +206,7 @@ def _read_labels(
 def _collect_pool(
     material: Material, workspace: Workspace, judged_by_source: Mapping[PairKey, bool]
 ) -> _Pool:
-    """Collect the pairs to judge: passages nearest by BM25 and vectors, and controls.
+    """Collect (query, passage) pairs to judge: nearest by BM25 and vectors, and control pairs.
 
     Args:
         material: material of the build.
@@ -262,7 +262,7 @@ def _make_mapping(material: Material, grades: Mapping[PairKey, float | None]) ->
 
 
 def _drop_queries(material: Material, may_drop_all: bool) -> Material:
-    """Leave out, and count, queries without a relevant passage, unless the recipe keeps them.
+    """Drop queries without a relevant passage, unless the recipe keeps them; count and warn.
 
     Args:
         material: material of the queries that were judged.

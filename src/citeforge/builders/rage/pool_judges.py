@@ -145,7 +145,7 @@ class NliPoolJudge:
 
 
 def make_pool_judge(session: JudgeSession, recipe: RageRecipe) -> PoolJudge:
-    """Make the judge of a pool of passages: an LLM that grades, or an entailment judge.
+    """Make the judge of candidate passages: an LLM that grades, or an entailment judge.
 
     Args:
         session: session with the judge that the recipe names.

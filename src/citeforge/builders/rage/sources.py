@@ -69,7 +69,7 @@ class RageSources:
 
     @property
     def models(self) -> dict[str, dict[str, Any]]:
-        """Identities of the judges of a build (and of BM25, if it ranks the pool), by role."""
+        """Identities of a build's judges (and of BM25, if it ranks passages to judge), by role."""
         models = {} if self.judge is None else {"relevance judge": self.judge}
         if self.pool_judge is not None:
             models |= {POOL_JUDGE: self.pool_judge.identity(), "pool ranking": Bm25.identity()}
@@ -183,7 +183,7 @@ def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:
 
 
 def _open_pool_judge(recipe: RageRecipe, run: RunOptions) -> PoolJudge | None:
-    """Open the judge that grades a pool of passages per query; None if the recipe names none.
+    """Open the judge that grades candidate passages per query; None if the recipe names none.
 
     Raises:
         UsageError: the source must have judgements, or an option that the judge does not read.

@@ -88,7 +88,7 @@ def _sketch(text: str) -> Any:
 
 
 def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
-    """Remove and count negatives that are probably relevant by :func:`find_suspects`."""
+    """Return tables by label without negatives that are probably relevant; count those removed."""
     ids = material.ids
     relevant: dict[str, list[str]] = {q: [] for q in ids}
     for query, passage in rows_of(mappings[RELEVANT], "query-id", "corpus-id"):
@@ -132,7 +132,7 @@ def drop_decided(audit_path: Path, material: Material, mappings: Mappings) -> Ma
 
 
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """Remove negatives that probably are, or were decided to be, relevant, if the recipe does.
+    """Return tables by label without (probably) relevant negatives, if the recipe drops them.
 
     Args:
         material: material of the build, whose counts are added to.
@@ -153,7 +153,7 @@ def _list_negatives(mappings: Mappings) -> list[tuple[str, str]]:
 
 
 def _remove_pairs(mappings: Mappings, pairs: set[tuple[str, str]]) -> Mappings:
-    """Remove (query, passage) pairs from the tables of all labels but ``relevant``."""
+    """Return tables by label, without given (query, passage) pairs unless labelled relevant."""
     result = dict(mappings)
     for label in result.keys() - {RELEVANT}:
         rows = rows_of(mappings[label], "query-id", "corpus-id")

@@ -180,7 +180,7 @@ class GatePolicy(Part):
         }  # fmt: skip
 
     def allowed_drop(self, margin: Margin, baseline: float) -> float:
-        """Compute how far a measure may fall below its baseline, in points as displayed.
+        """Compute a measure's largest allowed drop in points: the lower of both limits.
 
         Args:
             margin: of the measure.
