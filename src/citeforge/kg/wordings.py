@@ -21,6 +21,7 @@ class Wordings:
         several: labels of relations to questions that ask for all of these.
         link: questions that ask what connects two entities.
         link_asks: clauses for them, with slots.
+        bonds: nouns for what two entities have together to the relations that it is.
         themes: theme to the words by which general questions name it.
     """
 
@@ -29,6 +30,7 @@ class Wordings:
     several: Mapping[tuple[str, ...], tuple[str, ...]]
     link: tuple[str, ...]
     link_asks: tuple[str, ...]
+    bonds: Mapping[str, tuple[str, ...]]
     themes: Mapping[str, tuple[str, ...]]
 
 
@@ -52,5 +54,10 @@ def read_wordings() -> Wordings:
         {tuple(labels.split(", ")): tuple(texts) for labels, texts in data["several"].items()},
         tuple(data["link"]["ask"]),
         tuple(data["link"]["clauses"]),
+        {
+            noun: tuple(filter(None, labels.split(", ")))
+            for labels, nouns in data["bonds"].items()
+            for noun in nouns.split()
+        },
         {theme: tuple(words.split()) for theme, words in data["themes"].items()},
     )

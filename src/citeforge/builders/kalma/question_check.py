@@ -10,11 +10,16 @@ from typing import Any
 
 import msgspec
 
-from citeforge.builders.kalma.question_clauses import PREPOSITIONS, AskedClause, ClauseReader
+from citeforge.builders.kalma.question_clauses import (
+    AUXILIARIES,
+    PREPOSITIONS,
+    AskedClause,
+    ClauseReader,
+)
 from citeforge.builders.kalma.question_form import find_form_fault
 from citeforge.builders.kalma.question_nearest import LEAST_COSINE, NearestWordings
 from citeforge.builders.kalma.question_words import QuestionWords
-from citeforge.builders.kalma.words import fold
+from citeforge.builders.kalma.words import OPENERS, fold
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format, signature_name
 from citeforge.engines.llm.replay import ReplayStore
@@ -220,7 +225,7 @@ class QuestionCheck:
         choices = [c for c in clauses if c.is_choice and self._words.exact(c, ())]
         fault = find_form_fault(
             question.question, question.form, question.asked_names, clauses, own, choices,
-            question.shown, [t for t in question.facts if t != question.link],
+            question.shown, [t for t in question.facts if t != question.link], question.link,
         )  # fmt: skip
         read = self._read_themes if question.form == "general" else self._read_relations
         found = read(question, clauses)
@@ -237,11 +242,14 @@ class QuestionCheck:
             turns = [dict(zip(words, order, strict=True)) for order in orders]
             return [{}, *({w: q for sex, q in t.items() for w in words[sex]} for t in turns)]
         if len(people) == 2 and len(words) == 2:
-            # One sex is known: a pronoun of the other sex can only mean the other one.
+            # One sex is known: a pronoun of the other sex can only mean the other one, one of this
+            # sex may mean either.
             for one, other in (people, people[::-1]):
-                if sexes.get(one) in words and sexes.get(other) not in words:
-                    rest = next(sex for sex in words if sex != sexes[one])
-                    sexes = {**sexes, other: rest} if other not in sexes else sexes
+                if sexes.get(one) in words and other not in sexes:
+                    mine = sexes[one]
+                    (rest,) = words.keys() - {mine}
+                    others = dict.fromkeys(words[rest], other)
+                    return [others | dict.fromkeys(words[mine], q) for q in (one, other)] + [others]
         meant: dict[str, list[str]] = {}
         for qid in people:
             for word in words.get(sexes.get(qid, ""), ()):
@@ -289,6 +297,7 @@ class QuestionCheck:
         twice = ""
         asked, unread = set[Triple](), list[AskedClause]()
         beyond, undecided = dict[str, None](), dict[str, None]()
+        ambiguous: list[tuple[AskedClause, list[list[Triple]]]] = []
         for clause in clauses:
             if question.link is not None and self._words.is_link(clause):
                 if question.link in question.facts:
@@ -304,7 +313,7 @@ class QuestionCheck:
                 for qid in clause.qids:
                     meant = [key for key in sorted(group) if (qid, key) in gold]
                     if len(meant) > 1:
-                        undecided[clause.text] = None
+                        ambiguous.append((clause, [gold[qid, key] for key in meant]))
                         continue
                     hits = [t for key in meant for t in gold[qid, key]]
                     if hits and asked.issuperset(hits):
@@ -312,6 +321,10 @@ class QuestionCheck:
                     asked.update(hits)
                     if not hits and not self._asks_link_backwards(qid, group, question, asked):
                         beyond[f"{min(group)} of {question.names.get(qid, qid)}"] = None
+        for clause, meanings in ambiguous:  # of two facts the one that no other clause asks for
+            waiting = [facts for facts in meanings if not asked.issuperset(facts)]
+            asked.update(*(waiting if len(waiting) == 1 else ()))
+            undecided |= {} if len(waiting) == 1 else {clause.text: None}
         missing = tuple(t for t in question.facts if t not in asked)
         if undecided and not missing:
             beyond |= undecided  # all is asked for: what these clauses ask is more, or the same
@@ -371,19 +384,29 @@ class QuestionCheck:
         words = {fact: self._words.themes_of(fact.relation) for fact in question.facts}
         said: dict[str, str] = {}
         asked = set[Triple]()
+        twice, known_clauses = "", list[tuple[object, object]]()
+        themes = self._words.everything.union(*words.values())
         for clause in clauses:
             if question.link is not None and self._words.is_link(clause):
                 asked |= {question.link} & {*question.facts}
                 continue
             tokens = (t.text for t in clause.tokens if not t.qids)
-            said |= {fold(w): w for w in tokens if w.isalpha()}
+            mine = {fold(w): w for w in tokens if w.isalpha()}
+            if {*mine.values()} <= OPENERS | AUXILIARIES:
+                continue  # who are A and B
+            said |= mine
+            key = (frozenset(clause.qids), themes & mine.keys())
+            if key[1] and key in known_clauses:
+                twice = f"asks twice: {clause.text!r}"
+            known_clauses.append(key)
         names_all = bool(self._words.everything & said.keys())
         asked |= {t for t, own in words.items() if names_all or own & said.keys()}
-        known = self._words.everything.union(*words.values())
         plain = frozenset(map(fold, self._words.general))
-        unknown = tuple(w for s, w in said.items() if s not in known and s not in plain)
+        unknown = tuple(w for s, w in said.items() if s not in themes and s not in plain)
         missing = tuple(t for t in question.facts if t not in asked)
-        return AskedFacts(missing, undecided=unknown if asked else (question.question,))
+        return AskedFacts(
+            missing, undecided=unknown if asked else (question.question,), form_fault=twice
+        )
 
 
 class _Reply(msgspec.Struct):

@@ -28,9 +28,11 @@ _DROPPED = AUXILIARIES - {"can", "could", "will", "would", "should", "may", "mig
 _ONE = frozenset("he she him his her hers it its himself herself".split())
 _BOTH = frozenset("they them their theirs".split())
 _OWNERS = frozenset("his her hers its their theirs".split())
+_PEOPLE = frozenset("men women people persons thinkers scientists artists".split())
 _LINKS = (",", "and", "or", ";")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[,;]")
-_SLOT = "@"
+SLOT = "@"
+"""Mention of entities in a bag of words."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,9 @@ def count_words(tokens: Sequence[Token]) -> Counter[str]:
         if token.qids:
             if before == "of" and found["of"]:  # the faith of A: A's faith
                 found["of"] -= 1
-                found[f"{_SLOT}s"] += 1
+                found[f"{SLOT}s"] += 1
             else:
-                found[f"{_SLOT}s" if token.is_owner else _SLOT] += 1
+                found[f"{SLOT}s" if token.is_owner else SLOT] += 1
         elif token.text not in _DROPPED and token.text not in _LINKS:
             word = token.text
             found[word if word in PREPOSITIONS or word in ("who", "whose") else fold(word)] += 1
@@ -274,13 +276,16 @@ def _read_groups(tokens: Sequence[Token]) -> list[Token]:
     for token in tokens:
         before = read[-1].text if read else ""
         if token.text in ("them", "two") and before in ("of", "the", "these"):
+            dropped = [token]
             while read and read[-1].text in ("of", "the", "these", "each", "both", "either"):
-                read.pop()
-            if before == "of" and tokens[len(read)].text == "of":
+                dropped.append(read.pop())
+            if dropped[-1].text == "of":  # the lives of the two; no: each of the two
                 read.append(_word("of"))
             read.append(_word("they"))
         elif token.text in ("each", "both") and before == "of":
             read.append(_word("they"))
+        elif token.text in _PEOPLE and before == "they":
+            continue  # the two men
         else:
             read.append(token)
     return read

@@ -14,6 +14,7 @@ from citeforge.builders.kalma.themes import GENERAL_WORDS
 from citeforge.builders.kalma.words import OPENERS, PLAIN, fold
 from citeforge.engines.text.languages import detect_language
 from citeforge.engines.text.names import mask_names
+from citeforge.kg.wordings import read_wordings
 from citeforge.schemas.kg import Triple
 
 LANGUAGE = "en"
@@ -24,7 +25,8 @@ _NUMBER = re.compile(r"\d+")
 _META = re.compile(
     r"\b(?:paragraphs?|passages?|excerpts?|snippets?|context|sources? above|according to|"
     r"based (?:up)?on|question|sentences?|(?:the|this|that|given|provided) (?:text|facts?|"
-    r"information|article|document|statement|knowledge graph|triples?)|above|below|"
+    r"information|article|document|statement|triples?|graph)|knowledge graph|"
+    r"above(?! (?:all|the rest))|below|"
     r"(?:as )?(?:mentioned|described|stated|provided|listed|outlined|reported)|answer)\b",
     re.IGNORECASE,
 )
@@ -48,6 +50,14 @@ _RESTRICTION = re.compile(
     re.IGNORECASE,
 )
 """Words by which only some of the values answer, though each is plain by itself."""
+_NUMBER_ASKED = re.compile(r"\b(?:how (many|much|often|old)|at what (age))\b", re.IGNORECASE)
+_COMPARISON = re.compile(
+    r"\b(?:which|who|whom) of (?:X(?:,? (?:and|or) X)\b|them\b|the two\b|these\b)|\bX or X\b|"
+    r"\b(earlier|older|elder|younger|longer|shorter|sooner|further|farther|better|greater|higher|"
+    r"larger|bigger|richer|wealthier|more than|less than|the (?:more|less) [a-z]+)\b",
+    re.IGNORECASE,
+)
+"""Words that ask which of the two, or which of several, is more."""
 _VERBS = AUXILIARIES | {"became", "made", "led", "brought"}
 _SPOKEN = frozenset({"I"})
 
@@ -61,6 +71,7 @@ def find_form_fault(
     choices: Collection[AskedClause],
     shown: Sequence[Triple],
     gold: Sequence[Triple],
+    link: Triple | None = None,
 ) -> str | None:
     """Describe a fault in a question's syntax or in what it states; None if there is none.
 
@@ -73,6 +84,7 @@ def find_form_fault(
         choices: clauses that let a gold fact be chosen: ``was it a natural or a violent death``.
         shown: triples that it may rest on.
         gold: facts that it asks for, whose values it must not say.
+        link: fact that connects two entities, which it may state.
     """
     masked = mask_names(question, {*names, *(t.name for t in shown)})
     masked = mask_names(masked, {word for name in names for word in find_name_words(name)})
@@ -81,6 +93,8 @@ def find_form_fault(
         or _find_unnamed(question, names)
         or _find_foreign_language(masked)
         or _find_statement(masked, allowed_words, [c for c in clauses if c not in choices])
+        or _find_other_answer(masked, allowed_words)
+        or _find_untrue_bond(masked, link)
         or _find_value(masked, allowed_words, gold)
         or _find_unknown_claim(masked, allowed_words, shown)
         or _find_repetition(clauses)
@@ -167,6 +181,29 @@ def _find_statement(
             is_verb = word in AUXILIARIES and i and words[i - 1] in ("and", "or", ",")
             if is_verb and clause.tokens[i + 1].qids and i > 1 and words[i - 2] not in OPENERS:
                 return f"can be answered by yes or no: {word!r}"
+    return None
+
+
+def _find_other_answer(masked: str, allowed_words: frozenset[str]) -> str | None:
+    """Say that a question wants a number or a comparison, where no gold fact is one; or None."""
+    match = _NUMBER_ASKED.search(masked)
+    if match and (match[1] or match[2]).lower() not in allowed_words:
+        return f"asks for a number: {match[0]!r}"
+    for match in _COMPARISON.finditer(masked):
+        if not match[1] or not {*match[1].lower().split()} <= allowed_words:
+            return f"asks for a comparison: {match[0]!r}"
+    return None
+
+
+def _find_untrue_bond(masked: str, link: Triple | None) -> str | None:
+    """Say which bond of two entities a question states though another one connects them; or None.
+
+    ``the marriage of A and B`` is right for spouses only.
+    """
+    for noun, relations in read_wordings().bonds.items():
+        is_true = link is not None and link.relation in relations
+        if not is_true and re.search(rf"\b{noun} (?:of|between) X and X\b", masked, re.IGNORECASE):
+            return f"states a premise: {noun!r}"
     return None
 
 

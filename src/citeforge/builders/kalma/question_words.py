@@ -8,6 +8,7 @@ from itertools import chain, combinations
 
 from citeforge.builders.kalma.question_clauses import (
     AUXILIARIES,
+    SLOT,
     AskedClause,
     Token,
     count_words,
@@ -229,8 +230,12 @@ def _spelling(wording: str) -> tuple[str, ...]:
 
 
 def _bags_of(wordings: Iterable[str]) -> frozenset[Bag]:
-    """Make the bags of words of question wordings, one per alternative."""
-    return frozenset(_bag_of(text) for wording in wordings for text in expand(wording))
+    """Make the bags of words of question wordings, one per alternative.
+
+    Those without content are left out: "what did X own" is no other than "what did X do".
+    """
+    bags = (_bag_of(text) for wording in wordings for text in expand(wording))
+    return frozenset(bag for bag in bags if any(not word.startswith(SLOT) for word, _ in bag))
 
 
 @cache
