@@ -199,7 +199,8 @@ class QuestionWords:
             theme = words.theme_of(relation)
             stems |= {*map(fold, self._data.themes.get(theme, ()))}
             for ask in words.theme_asks(theme, [relation]):
-                stems |= meaning_words(ask).keys() - plain
+                mine = meaning_words(ask).keys()
+                stems |= mine - plain or mine  # "who made X" has none but plain words
         return frozenset(stems.union(*self._ways.word_sets(relation)))
 
     def clause_words(self, relations: Iterable[str]) -> frozenset[str]:
