@@ -200,7 +200,8 @@ class QuestionWords:
             stems |= {*map(fold, self._data.themes.get(theme, ()))}
             for ask in words.theme_asks(theme, [relation]):
                 mine = meaning_words(ask).keys()
-                stems |= mine - plain or mine  # "who made X" has none but plain words
+                # "Who made X" has none but plain words.
+                stems |= mine - plain or (mine if mine.isdisjoint(self.everything) else set())
         return frozenset(stems.union(*self._ways.word_sets(relation)))
 
     def clause_words(self, relations: Iterable[str]) -> frozenset[str]:
