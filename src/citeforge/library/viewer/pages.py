@@ -340,7 +340,7 @@ def _page_key(page: str, keys: Sequence[str]) -> str:
 
 
 def _choose(listing: Listing, keys: Sequence[str], sorts: Sequence[Sort]) -> list[Found]:
-    """Find the listed files that the keys in a URL name.
+    """Find the listed files, of the given ``sorts``, that the keys in a URL name.
 
     Raises:
         InputError: one is not there, or none is named.

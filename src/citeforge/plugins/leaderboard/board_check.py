@@ -47,12 +47,12 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def file_key(self) -> str:
-        """Name of the submission's file without ending, unique on its board."""
+        """Name of the submission's file without ending, unique among those to its benchmark."""
         return bare_name(Path(self.submission))
 
 
 def read_history(path: Path) -> list[Event]:
-    """Read a board's history of scored submissions, in order; empty if there is no file.
+    """Read scored submissions of one benchmark of a leaderboard, in order; empty without a file.
 
     Raises:
         InputError: a line is not an event.
@@ -61,7 +61,7 @@ def read_history(path: Path) -> list[Event]:
 
 
 def write_history(path: Path, events: Iterable[Event]) -> None:
-    """Write a board's whole history as JSON Lines."""
+    """Write all scored submissions of one benchmark of a leaderboard as JSON Lines."""
     write_bytes(path, b"".join(msgspec.json.encode(e) + b"\n" for e in events))
 
 

@@ -53,17 +53,17 @@ class Board(Part):
 
     @property
     def submissions_folder(self) -> Path:
-        """Folder of the board's submissions; ``submissions/NAME`` by default."""
+        """Folder of submissions to this leaderboard benchmark; default ``submissions/NAME``."""
         return self.submissions or Path("submissions") / self.name
 
     @property
     def scores_folder(self) -> Path:
-        """Folder of the board's score files; ``scores/NAME`` by default."""
+        """Folder of score files of this benchmark of a leaderboard: ``scores/NAME`` by default."""
         return self.scores or Path("scores") / self.name
 
     @property
     def history_file(self) -> Path:
-        """File of the board's history; ``history/NAME.jsonl`` by default."""
+        """File that lists scored submissions to this benchmark; default ``history/NAME.jsonl``."""
         return self.history or Path("history") / f"{self.name}.jsonl"
 
     @field_validator("name")
@@ -138,7 +138,7 @@ class Boards(Part):
         return self
 
     def find(self, name: str) -> Board | None:
-        """Find a benchmark of the leaderboard by its board's name; None if there is none."""
+        """Find a benchmark of the leaderboard (a board) by its name there; None if missing."""
         return next((b for b in self.boards if b.name == name), None)
 
     @property
@@ -148,7 +148,7 @@ class Boards(Part):
         return [parent for parent in parents if parent.name == "submissions"]
 
     def require_known_folder(self, path: Path) -> None:
-        """Raise an error if a submission is beside the boards' folders but in none of them.
+        """Raise an error if a submission is beside the benchmarks' folders but in none of them.
 
         Raises:
             InputError: it is in no board's folder.
@@ -187,7 +187,7 @@ class Boards(Part):
 
 
 def _resolve_score_options(score: ScoreOptions, folder: Path) -> ScoreOptions:
-    """Resolve all paths in a board's scoring options against a folder."""
+    """Resolve all paths in a leaderboard's scoring options (of one benchmark) against a folder."""
     profile = score.judge_profile
     if profile is not None and profile.endswith((".yaml", ".yml")):
         profile = str(folder / profile)

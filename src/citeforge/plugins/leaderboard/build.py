@@ -141,7 +141,7 @@ def _write_matrix(
 def _load_publishable_scores(
     board: Board, package: Package, load_scores_of: Load
 ) -> Sequence[ScoreFile]:
-    """Load a board's score files by a loader; raise an error if they must not be public.
+    """Load score files of a benchmark (board) by a function; raise if they must not be public.
 
     Args:
         board: the board; names its gold half where labels are hidden.

@@ -52,7 +52,7 @@ class Queue:
         self._repo_id, self._api, self._lock = repo_id, HfApi(token=token), Lock()
 
     def add(self, board: Board, check_submission: Check) -> bool:
-        """Check a submission by a function and add it to a board's queue; False if already there.
+        """Check a submission by a function, and add it to a board's queue; False if already there.
 
         One at a time, and again where the repository changed meanwhile, so that no submission
         escapes the limits.
@@ -136,7 +136,7 @@ class Queue:
 
 
 def local_board(board: Board, work_folder: Path) -> Board:
-    """Copy a board with the paths of history and submissions set to a local folder."""
+    """Copy a leaderboard's benchmark (board) with paths of history and submissions in a folder."""
     return board.model_copy(
         update={
             "history": work_folder / "history.jsonl",

@@ -249,7 +249,7 @@ def check_file_name(path: Path) -> str:
 
 
 def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -> PendingSubmission:
-    """Assign a submission to a board, named or found; raise an error if it cannot be stored.
+    """Assign a submission to a leaderboard's benchmark (board); raise if it cannot be stored.
 
     Args:
         path: the submission.
@@ -310,7 +310,7 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
 
 
 def _find_board(path: Path, boards: Boards, board_name: str | None) -> Board:
-    """Find a submission's board: by its name, its folder, or the benchmark hash in its header.
+    """Find a submission's benchmark (board): by ``board_name``, its folder or its header's hash.
 
     Args:
         path: the submission.
@@ -427,7 +427,7 @@ def _score_by_board(
     allow_failures: bool,
     refused_lines: list[str],
 ) -> None:
-    """Score submissions by board, in place; add those that cannot be to ``refused_lines``.
+    """Score submissions per benchmark, in place; list in ``refused_lines`` which cannot be.
 
     Values of single queries are left out if gold is hidden.
 
