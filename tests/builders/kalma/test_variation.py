@@ -10,7 +10,7 @@ import pytest
 from citeforge.builders.kalma.phrasing import compose
 from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
-from citeforge.builders.kalma.themes import Plan, Planner
+from citeforge.builders.kalma.themes import GENERAL_WORDS, NoPlan, Plan, Planner
 from citeforge.builders.kalma.variation import Variation
 from citeforge.engines.text.names import mask_names
 from citeforge.engines.text.variety import find_opener, measure_variety
@@ -203,6 +203,17 @@ def test_small_entities_are_asked_for_two_themes_that_both_have() -> None:
     choices = Choices(min_facts=4, max_facts=4)
     plan = Planner(PEOPLE, choices, 0, Equivalence(PEOPLE)).plan(pair(facts))
     assert isinstance(plan, Plan) and {*plan.facts} == {*facts}
+
+
+def test_a_long_general_question_gets_a_shorter_wording() -> None:
+    """The domain's first wording of the only choice is long, and another one is not."""
+    relations = ("place of birth", "residence")
+    facts = [fact(q, r, f"{q} {r} value") for q in NAMES for r in relations]
+    both, choices = pair(facts), Choices(min_facts=6, max_facts=6)  # with dates of birth
+    first = compose(PEOPLE, both, facts, asks_link=False, is_general=True)
+    assert len(first.text.split()) == 23 > GENERAL_WORDS
+    plan = Planner(PEOPLE, choices, 0, Equivalence(PEOPLE)).plan(both)
+    assert isinstance(plan, Plan) and len(plan.general.split()) <= GENERAL_WORDS
 
 
 def replace_names(both: EntityPair, n: int) -> EntityPair:

@@ -9,6 +9,7 @@ import pytest
 import citeforge as cf
 from citeforge.engines.llm.records import LlmReply, Token
 from citeforge.evaluator.measures import rage_citations as rage
+from citeforge.evaluator.measures.authorship import CellNumbers
 from citeforge.evaluator.measures.authorship_answers import (
     Values,
     measure_reference,
@@ -26,7 +27,7 @@ BOTH = (measure_strict, measure_reference)
 def em(function, output: str, *gold: str) -> float:  # type: ignore[no-untyped-def]
     result: float = function(
         SubmissionLine("q", output), Grammar(0), 3, frozenset({1}), list(gold)
-    ).em
+    ).numbers.em
     return result
 
 
@@ -68,15 +69,15 @@ def test_a_gold_answer_of_punctuation_alone() -> None:
 
 
 def test_a_missing_answer_is_worth_nothing() -> None:
-    assert worst_values(frozenset({1}), ["gold"]) == Values(precision=0, recall=0, em=0)
+    assert worst_values(frozenset({1}), ["gold"]) == Values(CellNumbers(0, 0, 0, 0, 0, 0, 0, 0, 0))
     without = worst_values(frozenset(), [])
-    assert (without.precision, without.distinct) == (0, 0)
-    assert math.isnan(without.recall)
-    assert math.isnan(without.em)
+    assert (without.numbers.precision, without.numbers.distinct) == (0, 0)
+    assert math.isnan(without.numbers.recall)
+    assert math.isnan(without.numbers.em)
     missing = rage.worst_values(frozenset({1}), {1: ["gold"]})
-    assert missing == rage.AnswerValues(0, 0, 0, 0, 0, 1, 0, 0)
-    assert math.isnan(rage.worst_values(frozenset(), {}).recall)
-    assert math.isnan(rage.worst_values(frozenset(), {}).short_em)
+    assert missing == rage.AnswerValues(rage.RageNumbers(0, 0, 0, 0, 0, 1), 0, 0)
+    assert math.isnan(rage.worst_values(frozenset(), {}).numbers.recall)
+    assert math.isnan(rage.worst_values(frozenset(), {}).numbers.short_em)
 
 
 def answered(*pieces: tuple[str, float]) -> SubmissionLine:
@@ -89,7 +90,7 @@ def answered(*pieces: tuple[str, float]) -> SubmissionLine:
 
 
 def confidence(line: SubmissionLine, relevant: int, n_docs: int = 3, base: int = 0):  # type: ignore[no-untyped-def]
-    v = measure_strict(line, Grammar(base), n_docs, frozenset({relevant}), [])
+    v = measure_strict(line, Grammar(base), n_docs, frozenset({relevant}), []).numbers
     return pytest.approx((v.relevant_sum, v.relevant_n, v.other_sum, v.other_n))
 
 
@@ -135,7 +136,7 @@ def test_reference_confidence_takes_single_tokens_between_brackets() -> None:
     """As AttriEval's search over ``[``, digits, ``]``; every other number is another passage."""
 
     def reference(line: SubmissionLine):  # type: ignore[no-untyped-def]
-        v = measure_reference(line, Grammar(0), 3, frozenset({1}), [])
+        v = measure_reference(line, Grammar(0), 3, frozenset({1}), []).numbers
         return pytest.approx((v.relevant_sum, v.relevant_n, v.other_sum, v.other_n))
 
     assert reference(answered(("[", 1.0), ("1", 0.5), ("]", 1.0))) == (0.5, 1, 0, 0)
@@ -156,9 +157,9 @@ def test_a_number_of_five_thousand_digits_is_a_citation_of_nothing() -> None:
     assert read_number("1" * 5000) > 10**20
     for function in BOTH:
         result = function(SubmissionLine("q", LONG), Grammar(0), 3, frozenset({1}), [])
-        assert (result.precision, result.recall) == (1, 1)
+        assert (result.numbers.precision, result.numbers.recall) == (1, 1)
     answer = rage.score_reference(LONG, 3, frozenset({0}), {})
-    assert (answer.precision, answer.recall, answer.n_out_of_range) == (1, 1, 1)
+    assert (answer.numbers.precision, answer.numbers.recall, answer.n_out_of_range) == (1, 1, 1)
 
 
 def test_no_family_falls_over_it(package: Path) -> None:

@@ -230,17 +230,21 @@ def test_answers_by_hand(
     line = SubmissionLine("q", output)
     for function, expected in ((measure_strict, strict), (measure_reference, reference)):
         result = function(line, Grammar(0), 3, frozenset({1}), [])
-        assert (result.precision, result.recall, result.distinct) == expected
+        assert (
+            result.numbers.precision,
+            result.numbers.recall,
+            result.numbers.distinct,
+        ) == expected
     # Without gold an answer leaves in strict, and scores 0 in what AttriEval computes.
-    assert math.isnan(measure_strict(line, Grammar(0), 3, frozenset({1}), []).em)
-    assert measure_reference(line, Grammar(0), 3, frozenset({1}), []).em == 0
+    assert math.isnan(measure_strict(line, Grammar(0), 3, frozenset({1}), []).numbers.em)
+    assert measure_reference(line, Grammar(0), 3, frozenset({1}), []).numbers.em == 0
 
 
 def test_exact_match_of_reference_keeps_articles_and_markers() -> None:
     gold = ["The  Coathanger!"]
 
     def em(function: Any, output: str) -> float:
-        return function(SubmissionLine("q", output), Grammar(0), 3, frozenset({1}), gold).em
+        return function(SubmissionLine("q", output), Grammar(0), 3, frozenset({1}), gold).numbers.em
 
     for function in (measure_strict, measure_reference):
         assert em(function, "It is called the coathanger [1].") == 1
@@ -256,8 +260,8 @@ def test_tokens_of_numbers_with_two_digits() -> None:
     tokens = [TokenLogprob(0, "1", math.log(0.5)), TokenLogprob(0, "0", math.log(0.7))]
     line = SubmissionLine("q", "So [10].", logprobs=tokens)
     result = measure_strict(line, Grammar(0), 12, frozenset({10}), [])
-    assert (result.relevant_sum, result.relevant_n) == (pytest.approx(0.5 + 0.7), 2)
-    assert result.other_n == 0
+    assert (result.numbers.relevant_sum, result.numbers.relevant_n) == (pytest.approx(0.5 + 0.7), 2)
+    assert result.numbers.other_n == 0
 
 
 @pytest.mark.parametrize("times", [1_000, pytest.param(22_000, marks=pytest.mark.slow)])

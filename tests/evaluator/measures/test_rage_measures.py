@@ -46,16 +46,20 @@ CASES = [
 def test_citations(case: tuple[str, float, float, int, float, float, int]) -> None:
     output = case[0]
     strict = score_strict(GRAMMAR, output, 5, RELEVANT, {})
-    assert (strict.precision, strict.recall, strict.distinct) == case[1:4]
+    assert (strict.numbers.precision, strict.numbers.recall, strict.numbers.distinct) == case[1:4]
     reference = score_reference(output, 5, RELEVANT, {})
-    assert (reference.precision, reference.recall, reference.distinct) == case[4:]
+    assert (
+        reference.numbers.precision,
+        reference.numbers.recall,
+        reference.numbers.distinct,
+    ) == case[4:]
 
 
 def test_brackets_that_cannot_be_read_are_counted_in_strict() -> None:
     assert score_strict(GRAMMAR, "A [1, x].", 5, RELEVANT, {}).n_unparsed == 1
     assert score_reference("A [1, x].", 5, RELEVANT, {}).n_unparsed == 0
-    assert math.isnan(score_strict(GRAMMAR, "A [1].", 5, RELEVANT, {}).short_em)
-    assert math.isnan(score_reference("A [1].", 5, RELEVANT, {}).short_em)
+    assert math.isnan(score_strict(GRAMMAR, "A [1].", 5, RELEVANT, {}).numbers.short_em)
+    assert math.isnan(score_reference("A [1].", 5, RELEVANT, {}).numbers.short_em)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +76,8 @@ def test_without_relevant_passages_there_is_no_recall() -> None:
         score_strict(GRAMMAR, "A [1].", 5, frozenset(), {}),
         score_reference("A [1].", 5, frozenset(), {}),
     ):
-        assert math.isnan(answer.recall)
-        assert answer.precision == 0
+        assert math.isnan(answer.numbers.recall)
+        assert answer.numbers.precision == 0
 
 
 @pytest.mark.parametrize(
@@ -91,13 +95,13 @@ def test_without_relevant_passages_there_is_no_recall() -> None:
     ],
 )
 def test_short_answers(output: str, strict: float, reference: float) -> None:
-    assert score_strict(GRAMMAR, output, 5, RELEVANT, ANSWERS).short_em == strict
-    got = score_reference(output, 5, RELEVANT, ANSWERS).short_em
+    assert score_strict(GRAMMAR, output, 5, RELEVANT, ANSWERS).numbers.short_em == strict
+    got = score_reference(output, 5, RELEVANT, ANSWERS).numbers.short_em
     assert got == reference or (math.isnan(got) and math.isnan(reference))
 
 
 def test_an_empty_list_of_short_answers_is_defined_and_zero() -> None:
-    assert score_reference("[1]", 5, RELEVANT, {0: []}).short_em == 0
+    assert score_reference("[1]", 5, RELEVANT, {0: []}).numbers.short_em == 0
 
 
 @pytest.mark.parametrize(
@@ -112,8 +116,8 @@ def test_an_empty_list_of_short_answers_is_defined_and_zero() -> None:
     ],
 )
 def test_length(output: str, strict: int, reference: int) -> None:
-    assert score_strict(GRAMMAR, output, 5, RELEVANT, {}).length == strict
-    assert score_reference(output, 5, RELEVANT, {}).length == reference
+    assert score_strict(GRAMMAR, output, 5, RELEVANT, {}).numbers.length == strict
+    assert score_reference(output, 5, RELEVANT, {}).numbers.length == reference
 
 
 @given(st.text(st.sampled_from("[]12 \t\n.,;x(`【】") | st.characters()))

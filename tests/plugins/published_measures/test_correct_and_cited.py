@@ -9,11 +9,10 @@ import pytest
 import citeforge as cf
 from citeforge.evaluator.measures.rage_citations import (
     AnswerValues,
-    RageColumns,
+    RageNumbers,
     score_reference,
     score_strict,
 )
-from citeforge.evaluator.statistics.estimates import NumberColumns
 from citeforge.plugins.published_measures.correct_and_cited import _correct_and_relevant
 from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import Measure, gold
@@ -79,11 +78,8 @@ def test_citations_out_of_range_are_dropped_by_reference_alone() -> None:
 
 def _column_values(scored: list[AnswerValues]) -> list[float | None]:
     """Value of each answer; None where it is undefined."""
-    columns = NumberColumns(RageColumns, len(scored))
-    for row, values in enumerate(scored):
-        columns.add(0, row, values)
-    answers = SimpleNamespace(labelled=columns.arrays())
-    sample = _correct_and_relevant(answers)  # type: ignore[arg-type]
+    columns = RageNumbers(*(np.array([c]) for c in zip(*(s.numbers for s in scored), strict=True)))
+    sample = _correct_and_relevant(SimpleNamespace(labelled=columns))  # type: ignore[arg-type]
     return [None if np.isnan(v) else v for v in sample.per_query[0]]
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
 from citeforge.builders.kalma.mentions import contains_value
@@ -153,6 +153,7 @@ class Planner:
         fitting = list[Sequence[FactGroup]](filter(fits, subsets))
         fitting = fitting or list(filter(fits, _pair_themes(groups)))
         second: tuple[Plan, Sequence[FactGroup]] | None = None
+        long_ones: list[tuple[Plan, Sequence[FactGroup]]] = []
         for subset in sorted(fitting, key=sort_key):
             plan = self._make_plan(pair, (*link, *(t for group in subset for t in group.facts)))
             if plan is None:
@@ -167,13 +168,31 @@ class Planner:
             n_words = len(plan.general.split())
             is_wordless = any(group.n_wordless for group in subset)
             if n_words > GENERAL_WORDS and not is_wordless:
-                rejected.add(_IS_LONG)
+                long_ones.append((plan, subset))
                 continue
             names_both = all(g.name in plan.specific for g in pair.graphs)
             if names_both and (is_wordless or n_words < len(plan.specific.split())):
                 return plan, subset
             second = second or (plan, subset)
-        return second
+        return second or self._shorten(pair, long_ones, rejected)
+
+    def _shorten(
+        self, pair: EntityPair, plans: Sequence[tuple[Plan, Sequence[FactGroup]]],
+        rejected: set[str],
+    ) -> tuple[Plan, Sequence[FactGroup]] | None:  # fmt: skip
+        """Find the first plan with a short wording of its general question; None without one.
+
+        Args:
+            pair: the two entities.
+            plans: plans whose general question is long in the domain's first wording.
+            rejected: gets the reason if no wording of any of them is short.
+        """
+        for plan, groups in plans:
+            text = self._variation.find_shortest("general", pair, plan.facts)
+            if text is not None and len(text.split()) <= GENERAL_WORDS:
+                return replace(plan, general=text), groups
+        rejected.update([_IS_LONG] * bool(plans))
+        return None
 
     def _cost(self, theme: str) -> float:
         """Compute a question topic's penalty in facts, which grows with its number of uses."""

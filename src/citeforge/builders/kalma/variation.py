@@ -46,8 +46,6 @@ class Variation:
             avoided_templates: templates of clauses to avoid, where the domain has others.
             is_allowed: whether a wording may be taken; the domain's first one always may.
         """
-        asked = [t for t in facts if t != pair.link]
-        asks_link = len(asked) < len(facts)
         names = [g.name for g in pair.graphs]
         openers, runs = self._openers[form], self._runs[form]
 
@@ -66,20 +64,53 @@ class Variation:
                 sum(run in runs for run in mine) / max(1, len(mine)),
             )
 
-        def draw(rng: random.Random | None) -> Composed:
-            """Compose the question with drawn wordings, or (None) with the domain's first ones."""
-            return compose(
-                self._domain, pair, asked, asks_link, form == "general", rng, avoided_templates
-            )
+        def is_fitting(question: Composed) -> bool:
+            """Whether a drawn wording may be taken."""
+            return is_allowed(question.text)
 
-        first = compose(self._domain, pair, asked, asks_link, form == "general")
-        generators = (generator(self._seed, "kalma wording", form, pair.id, n) for n in _NUMBERS)
-        drawn = [*map(draw, generators), draw(None)]
-        fitting = [
-            q for q in drawn if is_allowed(q.text) and find_given_away(q.text, asked) is None
-        ]
+        fitting = [*filter(is_fitting, self._draw(form, pair, facts, avoided_templates))]
+        # Where all of these are too long, one with an avoided template may be short enough.
+        fitting = fitting or [*filter(is_fitting, self._draw(form, pair, facts, ()))]
+        asked = [t for t in facts if t != pair.link]
+        first = compose(self._domain, pair, asked, len(asked) < len(facts), form == "general")
         best = min(fitting, key=cost, default=first)
         masked = mask_names(best.text, names)
         openers.update({find_opener(masked), find_opener(best.text)})
         runs.update({*word_runs(masked)})
         return best
+
+    def find_shortest(self, form: str, pair: EntityPair, facts: Sequence[Triple]) -> str | None:
+        """Find the wording of a question that has the fewest words; None if all tell an answer.
+
+        Args:
+            form: ``specific`` or ``general``.
+            pair: entities that it names.
+            facts: what it asks for, the link included where it is asked for.
+        """
+        texts = (question.text for question in self._draw(form, pair, facts, ()))
+        return min(texts, key=lambda text: len(text.split()), default=None)
+
+    def _draw(
+        self, form: str, pair: EntityPair, facts: Sequence[Triple],
+        avoided_templates: Collection[str],
+    ) -> list[Composed]:  # fmt: skip
+        """Draw wordings of a question, the domain's first one last; omit those with an answer.
+
+        Args:
+            form: ``specific`` or ``general``.
+            pair: entities that it names.
+            facts: what it asks for, the link included where it is asked for.
+            avoided_templates: templates of clauses to avoid, where the domain has others.
+        """
+        asked = [t for t in facts if t != pair.link]
+        draws: list[random.Random | None] = [
+            generator(self._seed, "kalma wording", form, pair.id, n) for n in _NUMBERS
+        ]
+        drawn = (
+            compose(
+                self._domain, pair, asked, len(asked) < len(facts), form == "general", draw,
+                avoided_templates,
+            )
+            for draw in [*draws, None]
+        )  # fmt: skip
+        return [question for question in drawn if find_given_away(question.text, asked) is None]

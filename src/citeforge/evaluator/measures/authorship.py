@@ -23,7 +23,7 @@ CAB.P = .25 if the relevant passages are labelled human when informed, else −.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,35 +42,37 @@ from citeforge.evaluator.submissions.tools import CannotError
 from citeforge.schemas.authorship import PLACEBO, Cell, Design
 from citeforge.schemas.scores import NotComputed
 
+N = TypeVar("N", float, Floats)
 
-@dataclass(frozen=True)
-class CellColumns:
-    """Values of the answers to one cell, each an array (runs, queries).
+
+class CellNumbers(NamedTuple, Generic[N]):
+    """Values in one cell: numbers of one answer, or arrays (runs, queries) of all answers.
 
     Attributes:
-        precision: relevant among the distinct cited passages.
-        recall: cited among the relevant passages.
-        em: 1 when a gold answer is part of the output, else 0.
+        precision: relevant among the distinct cited passages; 0 when nothing is cited.
+        recall: cited among the relevant passages; NaN without any.
+        em: 1 when a gold answer is part of the output, else 0; without gold answers NaN in
+            ``strict`` and 0 in ``reference``.
         cited_relevant: distinct relevant passages cited.
         distinct: distinct passages cited.
         relevant_sum: probabilities of citation tokens of relevant passages, summed.
         relevant_n: number of such tokens.
-        other_sum: the same of the other passages.
+        other_sum: the same of the other passages (``reference``: of every other number).
         other_n: their number.
     """
 
-    precision: Floats
-    recall: Floats
-    em: Floats
-    cited_relevant: Floats
-    distinct: Floats
-    relevant_sum: Floats
-    relevant_n: Floats
-    other_sum: Floats
-    other_n: Floats
+    precision: N
+    recall: N
+    em: N
+    cited_relevant: N
+    distinct: N
+    relevant_sum: N
+    relevant_n: N
+    other_sum: N
+    other_n: N
 
 
-Column = Callable[[CellColumns], Floats]
+Column = Callable[[CellNumbers[Floats]], Floats]
 """Takes one of the values of all answers."""
 
 
@@ -86,7 +88,7 @@ class Cells:
     """
 
     design: Design
-    columns: Mapping[str, CellColumns]
+    columns: Mapping[str, CellNumbers[Floats]]
     are_paired: bool
     has_gold: bool
 

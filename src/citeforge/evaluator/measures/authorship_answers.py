@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from citeforge.evaluator.measures.authorship import (
-    CellColumns,
+    CellNumbers,
     Cells,
     design_results,
 )
@@ -20,7 +20,7 @@ from citeforge.evaluator.measures.results import (
     ScoredSubmission,
     require_cells_alone,
 )
-from citeforge.evaluator.statistics.estimates import NumberColumns
+from citeforge.evaluator.statistics.estimates import Floats, NumberColumns
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.submission import Submission
@@ -50,31 +50,14 @@ class Values:
     """Raw values of one answer.
 
     Attributes:
-        precision: relevant among the distinct cited passages; 0 when nothing is cited.
-        recall: cited among the relevant passages; NaN without any.
-        em: 1 when a gold answer is part of the output, else 0; without gold answers NaN in
-            ``strict`` and 0 in ``reference``.
-        cited_relevant: distinct relevant passages cited.
-        distinct: distinct passages cited.
-        relevant_sum: probabilities of citation tokens of relevant passages, summed.
-        relevant_n: number of such tokens.
-        other_sum: the same of the other passages (``reference``: of every other number).
-        other_n: their number.
+        numbers: numbers that measures read.
         n_unparsed: marks that could not be read.
         n_out_of_range: distinct citations of passages that were not shown.
     """
 
-    precision: float = 0.0
-    recall: float = 0.0
-    em: float = math.nan
-    cited_relevant: float = 0.0
-    distinct: float = 0.0
-    relevant_sum: float = 0.0
-    relevant_n: float = 0.0
-    other_sum: float = 0.0
-    other_n: float = 0.0
-    n_unparsed: float = 0.0
-    n_out_of_range: float = 0.0
+    numbers: CellNumbers[float]
+    n_unparsed: int = 0
+    n_out_of_range: int = 0
 
 
 def measure_strict(
@@ -126,7 +109,8 @@ def measure_reference(
 
 def worst_values(relevant: frozenset[int], gold: Sequence[str]) -> Values:
     """Get the values of a missing answer: 0 where they are defined, else NaN."""
-    return Values(recall=0.0 if relevant else math.nan, em=0.0 if gold else math.nan)
+    recall, em = 0.0 if relevant else math.nan, 0.0 if gold else math.nan
+    return Values(CellNumbers(0.0, recall, em, 0, 0, 0, 0, 0, 0))
 
 
 def _compute_values(
@@ -158,8 +142,8 @@ def _compute_values(
             side = 0 if position in relevant else 1
             sums[side] += min(1.0, math.exp(min(0.0, token.logprob)))
             n[side] += 1
-    confidence = (sums[0], n[0], sums[1], n[1])
-    return Values(precision, recall, em, hits, total, *confidence, n_unparsed, n_not_shown)
+    numbers = CellNumbers(precision, recall, em, hits, total, sums[0], n[0], sums[1], n[1])
+    return Values(numbers, n_unparsed, n_not_shown)
 
 
 def _strict_positions(
@@ -240,20 +224,21 @@ class CellScores:
         self._measure = measure_strict if protocol == "strict" else measure_reference
         self._grammar, self._gold = grammar, gold
         self._sizes, self._relevant = table.sizes, table.relevant
-        self._kept = NumberColumns(CellColumns, len(gold))
+        self._kept = NumberColumns(len(gold), len(CellNumbers._fields))
 
     def add(self, row: int, answer: SubmissionLine) -> Values:
         """Score an answer to the query in row ``row`` of the benchmark; store and return scores."""
         values = self._measure(
             answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
         )
-        self._kept.add(answer.run, row, values)
+        self._kept.add(answer.run, row, values.numbers)
         return values
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
         for run, row in self._kept.missing():
-            self._kept.add(run, row, worst_values(self._relevant[row], self._gold[row]))
+            missing = worst_values(self._relevant[row], self._gold[row])
+            self._kept.add(run, row, missing.numbers)
 
     @property
     def runs(self) -> list[int]:
@@ -261,9 +246,9 @@ class CellScores:
         return self._kept.runs
 
     @cached_property
-    def columns(self) -> CellColumns:
+    def columns(self) -> CellNumbers[Floats]:
         """Scores of all answers in this experimental condition, one array (runs, queries) each."""
-        return self._kept.arrays()
+        return CellNumbers(*self._kept.arrays())
 
 
 CONTEXT = "design"
@@ -304,7 +289,11 @@ def read_design(
     for cell, row, answer in submission.answers_by_cell(cells):
         values = cells[cell].add(row, answer)
         tally.add(
-            answer, values.distinct, values.n_out_of_range, values.n_unparsed, grammar.strip_marks
+            answer,
+            values.numbers.distinct,
+            values.n_out_of_range,
+            values.n_unparsed,
+            grammar.strip_marks,
         )
         if submission.form == "citeforge" and submission.is_anonymous:
             reach.observe(answer, grammar, table.sizes[row])

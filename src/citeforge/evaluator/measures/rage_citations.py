@@ -22,6 +22,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -53,20 +54,29 @@ _REFERENCE = re.compile(r"\[(\d+)\]")
 _PLAIN = re.compile(r"\[\d{1,3}\]")
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerValues:
-    """Values of all RAGE measures for one answer.
+N = TypeVar("N", float, Floats)
+
+
+class RageNumbers(NamedTuple, Generic[N]):
+    """Values of all RAGE measures: numbers of one answer, or arrays (runs, queries) of all.
 
     ``recall`` is NaN without a relevant passage in the context, ``short_em`` without short answers
     to search for; ``n_answerable`` counts the relevant passages shown that have short answers.
     """
 
-    precision: float
-    recall: float
-    distinct: int
-    length: int
-    short_em: float
-    n_answerable: int
+    precision: N
+    recall: N
+    distinct: N
+    length: N
+    short_em: N
+    n_answerable: N
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerValues:
+    """Values of all RAGE measures for one answer, and numbers of its faulty citations."""
+
+    numbers: RageNumbers[float]
     n_out_of_range: int
     n_unparsed: int
 
@@ -74,7 +84,8 @@ class AnswerValues:
 def worst_values(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
     """Get a missing answer's scores: 0, or NaN without relevant passages or short answers."""
     recall = 0.0 if relevant else math.nan
-    return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, len(answers), 0, 0)
+    short_em = 0.0 if answers else math.nan
+    return AnswerValues(RageNumbers(0.0, recall, 0, 0, short_em, len(answers)), 0, 0)
 
 
 def score_strict(
@@ -96,7 +107,8 @@ def score_strict(
         short_em = float(any(map(AnswerText(text).contains_any, answers.values())))
     shares = _shares(inside, len(inside) + outside, relevant)
     n_words = count_text_words(text)
-    return AnswerValues(*shares, n_words, short_em, len(answers), outside, unparsed)
+    numbers = RageNumbers(*shares, n_words, short_em, len(answers))
+    return AnswerValues(numbers, outside, unparsed)
 
 
 def _shares(
@@ -138,19 +150,7 @@ def score_reference(
         short_em = float(any(a in output for group in supported for a in group))
     length, n_out_of_range = len(output.split(" ")), len(numbers) - len(cited)
     shares = _shares(cited, len(cited), relevant)
-    return AnswerValues(*shares, length, short_em, len(answers), n_out_of_range, 0)
-
-
-@dataclass(frozen=True)
-class RageColumns:
-    """Values of all answers, each an array (runs, queries); see :class:`AnswerValues`."""
-
-    precision: Floats
-    recall: Floats
-    distinct: Floats
-    length: Floats
-    short_em: Floats
-    n_answerable: Floats
+    return AnswerValues(RageNumbers(*shares, length, short_em, len(answers)), n_out_of_range, 0)
 
 
 class RageScores(SharedResults):
@@ -174,7 +174,7 @@ class RageScores(SharedResults):
         """
         self._grammar, self.tools = grammar, tools
         self._benchmark, self._table, self._provided = benchmark, table, provided
-        self._kept = NumberColumns(RageColumns, len(benchmark.query_ids))
+        self._kept = NumberColumns(len(benchmark.query_ids), len(RageNumbers._fields))
         self._relevant = (
             [frozenset(ids) for ids in benchmark.relevant_ids] if provided is not None else []
         )
@@ -187,13 +187,13 @@ class RageScores(SharedResults):
             values = score_strict(self._grammar, answer.output, *shown)
         else:
             values = score_reference(answer.output, *shown)
-        self._kept.add(answer.run, row, values)
+        self._kept.add(answer.run, row, values.numbers)
         return values
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
         for run, row in self._kept.missing():
-            self._kept.add(run, row, self._worst(row))
+            self._kept.add(run, row, self._worst(row).numbers)
 
     def _worst(self, row: int) -> AnswerValues:
         """Get the scores of a missing answer to the query in this row."""
@@ -211,12 +211,12 @@ class RageScores(SharedResults):
         return len(self.runs), len(self._benchmark.query_ids)
 
     @cached_property
-    def columns(self) -> RageColumns:
+    def columns(self) -> RageNumbers[Floats]:
         """Scores of all answers as arrays, one array for each score."""
-        return self._kept.arrays()
+        return RageNumbers(*self._kept.arrays())
 
     @property
-    def labelled(self) -> RageColumns:
+    def labelled(self) -> RageNumbers[Floats]:
         """Scores of all answers, one array each; raises if the passages' relevance is unknown.
 
         Raises:

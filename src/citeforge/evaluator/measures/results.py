@@ -263,7 +263,7 @@ def read_passages(
         item = None if items is None else items.add(row, answer)
         if values is not None:
             tally.add(
-                answer, values.distinct, values.n_out_of_range, values.n_unparsed,
+                answer, values.numbers.distinct, values.n_out_of_range, values.n_unparsed,
                 grammar.strip_marks,
             )  # fmt: skip
         elif item is not None:

@@ -2,9 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, TypeVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +26,7 @@ from citeforge.evaluator.statistics.intervals import (
 )
 from citeforge.schemas.scores import Weights
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 Floats = npt.NDArray[np.float64]
-Columns = TypeVar("Columns", bound="DataclassInstance")
-"""Class whose fields are arrays (runs, queries)."""
 
 
 def column(values: Sequence[float | None]) -> Floats:
@@ -41,28 +34,21 @@ def column(values: Sequence[float | None]) -> Floats:
     return np.array([math.nan if v is None else v for v in values], np.float64)
 
 
-class NumberColumns(Generic[Columns]):
+class NumberColumns:
     """Numbers of the answers to one context set, in columns; no text is kept."""
 
-    def __init__(self, columns: type[Columns], n_queries: int) -> None:
-        """Prepare to keep the numbers of answers to ``n_queries`` queries.
-
-        Args:
-            columns: class whose fields are the arrays; each has the name of the answer's number.
-            n_queries: number of queries.
-        """
-        names = [column.name for column in fields(columns)]
-        self._columns, self._get_numbers = columns, attrgetter(*names)
-        self._shape = n_queries, len(names)
+    def __init__(self, n_queries: int, n_columns: int) -> None:
+        """Prepare to keep ``n_columns`` numbers of each answer to ``n_queries`` queries."""
+        self._shape = n_queries, n_columns
         self._runs: dict[int, tuple[Floats, bytearray]] = {}
 
-    def add(self, run: int, row: int, values: object) -> None:
-        """Store the numbers of one answer, attributes of ``values``, to the query in this row."""
+    def add(self, run: int, row: int, numbers: Sequence[float]) -> None:
+        """Store the numbers of one answer to the query in this row."""
         kept = self._runs.get(run)
         if kept is None:
             kept = np.full(self._shape, np.nan), bytearray(self._shape[0])
             self._runs[run] = kept
-        kept[0][row] = self._get_numbers(values)
+        kept[0][row] = numbers
         kept[1][row] = 1
 
     def missing(self) -> Iterator[tuple[int, int]]:
@@ -76,13 +62,12 @@ class NumberColumns(Generic[Columns]):
         """Numbers of the runs with answers, in ascending order."""
         return sorted(self._runs)
 
-    def arrays(self) -> Columns:
-        """Return the numbers of all answers, each an array of shape (runs, queries)."""
-        columns = (
+    def arrays(self) -> list[Floats]:
+        """List the columns of all answers, each of shape (runs, queries)."""
+        return [
             np.stack([self._runs[run][0][:, at] for run in self.runs])
             for at in range(self._shape[1])
-        )
-        return self._columns(*columns)
+        ]
 
 
 @dataclass(frozen=True)

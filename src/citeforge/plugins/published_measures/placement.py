@@ -6,8 +6,9 @@ Ours; they describe, and neither direction is better. [Statements](#statements) 
 the rules of `strict` in both protocols, in `reference` those of punkt's sentences. A paragraph
 ends at an empty line, and where a list item begins.
 
-*Example.* "A [1][2]. B. C [3]." is one paragraph of three statements: PerStatement = 3/3, AtEnd =
-1/3 (only C ends it), First = Last = 1. "A. B [1]." alone has PerStatement 1/2, AtEnd 1, First 0.
+*Example.* "One is here [1][2]. Two is there. Three is far [3]." is one paragraph of three
+statements: PerStatement = 3/3, AtEnd = 1/3 (only the third one ends it), First = Last = 1. "One is
+here. Two is there [1]." has PerStatement 1/2, AtEnd 1, First 0.
 """
 
 import re

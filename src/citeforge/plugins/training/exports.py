@@ -81,7 +81,7 @@ class TrainingAnswer:
 
     run: int
     output: str
-    numbers: AnswerValues
+    scores: AnswerValues
 
 
 @dataclass
@@ -226,9 +226,9 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
                         "query_id": benchmark.query_ids[row],
                         "context_set": context,
                         "run": answer.run,
-                        "cite_p": answer.numbers.precision,
-                        "cite_r": answer.numbers.recall,
-                        "cite_f1": f1(answer.numbers),
+                        "cite_p": answer.scores.numbers.precision,
+                        "cite_r": answer.scores.numbers.recall,
+                        "cite_f1": f1(answer.scores),
                     }
 
     return export.write(

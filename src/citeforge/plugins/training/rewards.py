@@ -61,7 +61,11 @@ def citation_reward_with(
 
     def reward(answer: AnswerValues) -> float:
         """Compute an answer's reward: weighted mean of citation, length and format terms."""
-        length = min(1.0, max(0.0, 2 - answer.length / max_words)) if answer.length else 0.0
+        length = (
+            min(1.0, max(0.0, 2 - answer.numbers.length / max_words))
+            if answer.numbers.length
+            else 0.0
+        )
         total = citations(answer) + length_weight * length + format_weight * _format_term(answer)
         return total / (1 + length_weight + format_weight)
 
@@ -129,28 +133,33 @@ def _make_grammar(base: int, form: str) -> Grammar:
 
 def _format_term(answer: AnswerValues) -> float:
     """Compute the format part of a reward: 1 if an answer cites by valid marks only, else 0."""
-    return float(answer.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed)
+    return float(
+        answer.numbers.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed
+    )
 
 
 def _recall(answer: AnswerValues) -> float:
     """Get an answer's citation recall; its precision where no passage shown is relevant."""
-    return answer.precision if math.isnan(answer.recall) else answer.recall
+    return answer.numbers.precision if math.isnan(answer.numbers.recall) else answer.numbers.recall
 
 
 def _mean(answer: AnswerValues) -> float:
     """Compute the mean of an answer's citation precision and recall (RAGE's reward)."""
-    return (answer.precision + _recall(answer)) / 2
+    return (answer.numbers.precision + _recall(answer)) / 2
 
 
 def f1(answer: AnswerValues) -> float:
     """Compute the harmonic mean of an answer's citation precision and recall; 0 if both are 0."""
-    total = answer.precision + _recall(answer)
-    return 2 * answer.precision * _recall(answer) / total if total else 0.0
+    total = answer.numbers.precision + _recall(answer)
+    return 2 * answer.numbers.precision * _recall(answer) / total if total else 0.0
 
 
 _CITATION_REWARDS: dict[str, Callable[[AnswerValues], float]] = {
-    "CiteF1": f1, "CiteP": lambda answer: answer.precision, "CiteR": _recall, "Reward": _mean,
-}  # fmt: skip
+    "CiteF1": f1,
+    "CiteP": lambda answer: answer.numbers.precision,
+    "CiteR": _recall,
+    "Reward": _mean,
+}
 
 
 def _get_text(completion: Any) -> str:
