@@ -10,7 +10,7 @@ import pytest
 from citeforge.builders.kalma.phrasing import compose
 from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
-from citeforge.builders.kalma.themes import GENERAL_WORDS, NoPlan, Plan, Planner
+from citeforge.builders.kalma.themes import GENERAL_WORDS, Plan, Planner
 from citeforge.builders.kalma.variation import Variation
 from citeforge.engines.text.names import mask_names
 from citeforge.engines.text.variety import find_opener, measure_variety
