@@ -179,7 +179,7 @@ def compare_features(
 
 
 def form_features(shown: Shown) -> dict[str, Floats]:
-    """Compute each feature of form (length, title, …) of all shown passages, as columns.
+    """Compute each form feature (length, title, …) of all shown passages: name to columns.
 
     Besides the form of title and text: language, fields of the metadata with few values, the id,
     the place in the context, the number of contexts that show the passage.
