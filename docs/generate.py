@@ -40,7 +40,13 @@ from citeforge.schemas.audit import AUDIT_VERSION, Audit
 from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.counts import COUNTS
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.outputs import OUTPUT_VERSION, Output, RunResult, TextResult
+from citeforge.schemas.outputs import (
+    OUTPUT_VERSION,
+    LeaderboardResult,
+    Output,
+    RunResult,
+    TextResult,
+)
 from citeforge.schemas.package_changes import PackageChanges
 from citeforge.schemas.recipes.gate import POLICY_VERSION, GatePolicy
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
@@ -79,6 +85,7 @@ OUTPUTS: dict[str, Any] = {
     "compare": ComparisonReport | PackageChanges,
     "doctor": list[doctor.Finding],
     "gate": Decision | GatePlan,
+    "leaderboard": LeaderboardResult | Rehearsal,
     "list": list[Entry],
     "run": RunResult | RunPlan,
     "score": list[ScoreFile] | Rehearsal,

@@ -25,7 +25,7 @@ from conftest import EXAMPLES, ROOT, Inline
 from conftest_plots import scored
 
 WITHOUT = {
-    "bench", "export", "kg", "labels", "leaderboard", "llm", "publish", "report", "reproduce",
+    "bench", "export", "kg", "labels", "leaderboard init", "llm", "publish", "report", "reproduce",
     "view",
 }  # fmt: skip
 """Commands that make files, whose content or summary they print, or that serve pages."""
@@ -45,10 +45,12 @@ def leaves(context: click.Context) -> Iterator[click.Context]:
 
 def test_every_command_has_json_or_is_known_to_have_none() -> None:
     for context in leaves(click.Context(citeforge, info_name="citeforge")):
-        top = context.command_path.split()[1]
+        name = context.command_path.partition(" ")[2]
+        top = name.split()[0]
         has_option = any("--json" in p.opts for p in context.command.params)
-        assert has_option == (top not in WITHOUT), context.command_path
-        assert has_option == (ROOT / "docs" / "schemas" / f"output-{top}.json").is_file()
+        assert has_option == WITHOUT.isdisjoint({top, name}), context.command_path
+        has_schema = (ROOT / "docs" / "schemas" / f"output-{top}.json").is_file()
+        assert has_schema == (top not in WITHOUT)
 
 
 @pytest.fixture(autouse=True)
@@ -162,6 +164,10 @@ CASES = [
     Case("score fine.jsonl --benchmark facts --judge lexcal", 2, "unknown-name",
          (("option", "--judge"),)),
     Case("score --benchmark facts", 2, "missing-argument"),
+    Case("leaderboard build --benchmark facts --scores gone --out site", 1, "not-a-folder",
+         (("file", "gone"),)),
+    Case("leaderboard build --benchmark facts", 2, "missing-option"),
+    Case("leaderboard add --boards gone", 1, "missing-file"),
     fine("run top-1 --benchmark facts --out top.jsonl"),
     fine("run rage --benchmark facts --llm openai:m --base-url http://127.0.0.1:9/v1 --dry-run"),
     Case("run exec:false --benchmark facts --out x.jsonl", 3, "no-answers"),
@@ -235,6 +241,24 @@ def test_the_advice_about_an_unknown_name_has_no_brackets(
 ) -> None:
     _, found = read_object(inline, line)
     assert found["error"]["advice"].startswith(advice)
+
+
+def test_the_objects_of_a_leaderboard(inline: Inline, tmp_path: Path) -> None:
+    inline.ok("run", "top-1", "--benchmark", "facts", "--out", "top.jsonl")
+    (tmp_path / "of-top").mkdir()
+    inline.ok("score", "top.jsonl", "--benchmark", "facts", "--out", "of-top/top.json")
+    line = "leaderboard build --benchmark facts --scores of-top --out site"
+    exit_code, found = read_object(inline, line)
+    result = found["result"]
+    assert (exit_code, result["index"]) == (0, str(Path("site") / "index.html"))
+    assert (result["systems"], result["controls"], result["queries"]) == (1, 0, 30)
+    assert result["index_bytes"] == (tmp_path / "site" / "index.html").stat().st_size
+    inline.ok("leaderboard", "init", "boards", "--benchmark", "one=facts")
+    _, checked = read_object(inline, "leaderboard add top.jsonl --boards boards --check")
+    taken = {"board": "one", "file": "top.jsonl", "answers": 30, "warnings": []}
+    assert (checked["result"]["index"], checked["result"]["submissions"]) == (None, [taken])
+    _, added = read_object(inline, "leaderboard add top.jsonl --boards boards")
+    assert (added["result"]["systems"], added["result"]["submissions"]) == (1, [taken])
 
 
 @pytest.mark.slow

@@ -103,6 +103,45 @@ class RunResult(FrozenRecord):
     warnings: tuple[str, ...] = ()
 
 
+class TakenSubmission(FrozenRecord):
+    """Submission without errors that a leaderboard takes in.
+
+    Attributes:
+        board: name of its board.
+        file: its file, as the user named it.
+        answers: number of answers in it.
+        warnings: what is doubtful about it.
+    """
+
+    board: str
+    file: str
+    answers: int
+    warnings: tuple[str, ...] = ()
+
+
+class LeaderboardResult(FrozenRecord):
+    """Result of a command that builds a leaderboard's site, or checks submissions to it.
+
+    Attributes:
+        index: first page of the site; None if submissions were only checked, and so are the
+            numbers below.
+        systems: number of distinct systems on all benchmarks.
+        controls: number of distinct controls.
+        queries: number of query pages.
+        index_bytes: size of the first page.
+        submissions: submissions without errors.
+        refused: a line for each submission and score file that is left out, with the reason.
+    """
+
+    index: str | None
+    systems: int | None = None
+    controls: int | None = None
+    queries: int | None = None
+    index_bytes: int | None = None
+    submissions: tuple[TakenSubmission, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
 class Output(FrozenRecord, Generic[R]):
     """What a command with ``--json`` prints on standard output, however it ends.
 

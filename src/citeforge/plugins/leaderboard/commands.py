@@ -1,13 +1,19 @@
 """``citeforge leaderboard …``."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
 
 from citeforge.cli.command import HeadedOption, NamedCommands, path_argument, path_option
-from citeforge.cli.json_output import present_rehearsal
+from citeforge.cli.json_output import (
+    headed_json_option,
+    json_option,
+    present,
+    present_rehearsal,
+)
 from citeforge.cli.options import (
     add_options,
     field_options,
@@ -58,13 +64,16 @@ def leaderboard() -> None:
 
 @leaderboard.command("build")
 @add_options(field_options(SiteOptions))
+@json_option
 def build(**parameters: Any) -> None:
     """Build the site. It needs no server: open index.html.
 
     Of one benchmark: --benchmark, --scores and --out. Of several, with a matrix of all systems
     before their pages: --boards. A new system is one more file in a folder of score files.
     """
+    from citeforge.engines.textfiles import count_text
     from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
+    from citeforge.plugins.leaderboard.pages import describe_site
     from citeforge.reports.notes import systems_text
 
     site = record_from(SiteOptions, parameters)
@@ -84,10 +93,12 @@ def build(**parameters: Any) -> None:
             )
         out, refused = site.out, []
         done = build_one(site.benchmark, site.scores, out, site.title, site.gold)
-    click.echo(
+    line = (
         f"{out / 'index.html'}: {systems_text(done.systems, done.controls)}, "
-        f"{done.queries:,} queries, first page {show_amount(done.index_bytes / 1e3, 0)} kB"
+        f"{count_text(done.queries, 'query')}, "
+        f"first page {show_amount(done.index_bytes / 1e3, 0)} kB"
     )
+    present(describe_site(out, done, refused), partial(click.echo, line))
     _report_refused(refused)
 
 
@@ -106,6 +117,7 @@ def build(**parameters: Any) -> None:
 )
 @group_options(VERDICTS, LOCAL, DRY, ENDPOINTS, RUNNER)
 @largest_line_option
+@headed_json_option
 def add(
     submissions: tuple[Path, ...],
     boards: Path,
@@ -136,8 +148,7 @@ def add(
     if run.dry_run:
         present_rehearsal()
         return
-    for line in done.to_text_lines():
-        click.echo(line)
+    present(done.to_result(), lambda: click.echo("\n".join(done.to_text_lines())))
     _report_refused(done.refused, only_check)
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from citeforge.reports.pages.markup import page_templates, read_assets, script_j
 from citeforge.reports.pages.query_pages import query_pages
 from citeforge.reports.tables import counts_table
 from citeforge.schemas.audit import BELOW, LINE
+from citeforge.schemas.outputs import LeaderboardResult, TakenSubmission
 from citeforge.schemas.scores import ScoreFile
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -61,6 +62,18 @@ class Site:
     controls: int
     queries: int
     index_bytes: int
+
+
+def describe_site(
+    folder: Path, site: Site | None, refused: Sequence[str],
+    submissions: Sequence[TakenSubmission] = (),
+) -> LeaderboardResult:  # fmt: skip
+    """Make the result that ``--json`` prints, of a site in a folder; None if none was built."""
+    return LeaderboardResult(
+        index=None if site is None else str(folder / "index.html"),
+        submissions=tuple(submissions), refused=tuple(refused),
+        **({} if site is None else asdict(site)),
+    )  # fmt: skip
 
 
 def environment() -> Environment:

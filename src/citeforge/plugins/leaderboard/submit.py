@@ -34,7 +34,7 @@ from citeforge.plugins.leaderboard.board_check import (
 )
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.build import load_backed_scores, site_build
-from citeforge.plugins.leaderboard.pages import Site
+from citeforge.plugins.leaderboard.pages import Site, describe_site
 from citeforge.reports.notes import systems_text
 from citeforge.schemas.errors import (
     CiteforgeError,
@@ -44,6 +44,7 @@ from citeforge.schemas.errors import (
     UsageError,
 )
 from citeforge.schemas.file_names import is_reserved
+from citeforge.schemas.outputs import LeaderboardResult, TakenSubmission
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.scores import ScoreFile
 
@@ -116,6 +117,18 @@ class Intake:
     refused: list[str]
     site: Site | None
     folder: Path
+
+    def to_result(self) -> LeaderboardResult:
+        """Make the result that ``--json`` prints."""
+        taken = [
+            TakenSubmission(
+                board=one.board.name, file=str(one.source), answers=one.findings.n_lines,
+                warnings=tuple(map(str, one.findings.warnings)),
+            )
+            for one in self.submissions
+            if one.board is not None and not one.findings.errors
+        ]  # fmt: skip
+        return describe_site(self.folder, self.site, self.refused, taken)
 
     def to_text_lines(self) -> Iterator[str]:
         """Yield lines for the terminal: one per accepted submission, and one about the site."""
