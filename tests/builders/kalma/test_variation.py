@@ -216,6 +216,15 @@ def test_a_long_general_question_gets_a_shorter_wording() -> None:
     assert isinstance(plan, Plan) and len(plan.general.split()) <= GENERAL_WORDS
 
 
+def test_the_link_is_said_where_the_sex_is_unknown() -> None:
+    """Without "her father", the name says whose father it is."""
+    facts = [fact(q, "place of birth", f"{q} value") for q in NAMES]
+    graphs = [Graph(q, NAMES[q], (t,)) for q, t in zip(NAMES, facts, strict=True)]
+    both = EntityPair(graphs[0], graphs[1], fact("Q1", "father", "George Byron", "Q2"))
+    text = compose(PEOPLE, both, facts, asks_link=False, is_general=False).text
+    assert text == "Where were Ada Byron and Ada Byron's father George Byron each born?"
+
+
 def replace_names(both: EntityPair, n: int) -> EntityPair:
     """The pair with other names and ids."""
     names = {"Q1": f"Ada {n}", "Q2": f"George {n}"}

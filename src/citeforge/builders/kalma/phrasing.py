@@ -151,7 +151,8 @@ class Speaker:
             self._named.add(owner.qid)
             return f"{possessive(self._names[owner.qid])} {noun} {name}"
         pronouns = _pronouns(owner, self._phrasing[owner.qid])
-        return f"{pronouns[1]} {noun} {name}" if pronouns else name
+        whose = pronouns[1] if pronouns else possessive(self._names[owner.qid])
+        return f"{whose} {noun} {name}"
 
 
 def _values(graph: Graph, relation: str) -> list[str]:
