@@ -183,7 +183,7 @@ def test_a_cut_connection_is_tried_again(expected: dict[str, Graph]) -> None:
 @pytest.mark.parametrize(
     ("config", "code", "hint"),
     [
-        ({"then": "403"}, "endpoint-refused", "CITEFORGE_CONTACT"),
+        ({"then": "403"}, "endpoint-refused", "refused the request: 403"),
         ({"then": "429"}, "endpoint-refused", "throttled the query 4 times"),
         ({"then": "429", "retry_after": 100_000}, "endpoint-refused", "for a wait of 100,000 s"),
         ({"then": "400"}, "endpoint-refused", "refused the query: 400"),
@@ -196,6 +196,25 @@ def test_what_waiting_does_not_mend_is_one_line(
     with proxy(GRAPH, **config) as running, refused(code, path=running.url) as caught:
         ask(running.url)
     assert hint in str(caught.value)
+    assert "Wikimedia" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_wikimedia"),
+    [
+        ("https://query.wikidata.org/sparql", True),
+        ("https://commons-query.wikimedia.org/sparql", True),
+        ("https://sparql.example.org/wikidata.org", False),
+        ("https://query.notwikidata.org/sparql", False),
+    ],
+)
+def test_a_refusal_has_the_words_of_its_own_endpoint(url: str, is_wikimedia: bool) -> None:
+    engine = EndpointEngine(url)
+    refusal = HTTPError(url, 403, "Forbidden", Message(), io.BytesIO(b"Set a user agent\nmore"))
+    with refused("endpoint-refused", path=url) as caught:
+        engine._read_wait(refusal)
+    assert "refused the request: 403: 'Set a user agent'" in str(caught.value)
+    assert ("Wikimedia bans" in str(caught.value)) is is_wikimedia
     assert "\n" not in str(caught.value)
 
 

@@ -108,6 +108,8 @@ class QueryBudget:
 
 
 CONTACT_VARIABLE = "CITEFORGE_CONTACT"
+_WIKIMEDIA = re.compile(r"(?:^|\.)wiki(?:data|media|pedia)\.org$")
+"""Hosts of the Wikimedia Foundation."""
 _UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
 _TIMED_OUT = (408, 504, 524)
 """Statuses of a query that took too long."""
@@ -359,11 +361,12 @@ class EndpointEngine:
         if code in _TIMED_OUT or (is_fault and _TOO_MUCH.search(text.decode("utf-8", "replace"))):
             raise TooLongError(f"the endpoint answered {code}{first_line(text)}")
         if code == 403:
-            raise self._error(
-                "refused the request (403): Wikimedia bans clients that give no contact or send "
-                "too many requests",
-                f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
-            )
+            contact = f"set {CONTACT_VARIABLE} to a mail address or page"
+            why, advice = "", f"if the endpoint wants a contact, {contact}"
+            if _WIKIMEDIA.search(urlsplit(self.url).hostname or ""):
+                why = "; Wikimedia bans clients that give no contact or send too many requests"
+                advice = f"{contact}, and wait"
+            raise self._error(f"refused the request: 403{first_line(text)}{why}", advice)
         if code != 429 and not is_fault:
             verb = "refused the query:" if code in (400, 414) else "answered"
             message = f"{verb} {code}{first_line(text)}"

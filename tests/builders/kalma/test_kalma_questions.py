@@ -247,12 +247,6 @@ def test_the_reason_is_that_of_the_choice_that_came_furthest() -> None:
     assert planner(min_facts=4).plan(pair(Q2=said)) == NoPlan("pairs_whose_questions_say_an_answer")
 
 
-def test_two_entities_of_one_name_are_not_asked_about() -> None:
-    both = pair(Q1=career("Q1"), Q2=career("Q2"))
-    same = replace(both, second=replace(both.second, name="ada  Byron"))
-    assert planner().plan(same) == NoPlan("pairs_of_one_name")
-
-
 def test_without_themes_more_than_three_relations_meet() -> None:
     # Ten relations of one fact each: a question of eight facts has eight of them.
     domain = Domain(name="d", entity_class="Q9")

@@ -190,7 +190,10 @@ class Evolver:
     def evolve(self, pairs: Sequence[EntityPair], equivalence: Equivalence) -> list[Evolution]:
         """Write a paragraph and questions per pair of entities, or record why a pair is dropped."""
         planner = Planner(self.kg.domain, self.choices, self.seed, equivalence)
-        self._evolutions = {p.id: Evolution(p, p.paragraph) for p in pairs}
+        self._evolutions = {
+            p.id: Evolution(p, p.paragraph, dropped="pairs_of_one_name" if p.has_one_name else "")
+            for p in pairs
+        }
         self._write_seeds()
         self._annotate(planner)
         if active := self._active():  # else the builder says why none is left

@@ -91,9 +91,10 @@ class AskedFacts:
         missing: gold facts that it does not ask for.
         beyond: what it asks for that is no gold fact, in words.
         failure: why it could not be checked; empty where it was.
-        undecided: clauses that no rule understands.
+        undecided: clauses that no rule understands; of general questions, words of no gold fact.
         form_fault: what is wrong with its form; empty for nothing.
         unread: the undecided clauses, with their words.
+        ungold: those of the undecided words that name a theme of other facts than gold ones.
     """
 
     missing: tuple[Triple, ...] = ()
@@ -102,6 +103,7 @@ class AskedFacts:
     undecided: tuple[str, ...] = ()
     form_fault: str = ""
     unread: tuple[AskedClause, ...] = ()
+    ungold: tuple[str, ...] = ()
 
     @property
     def is_undecided(self) -> bool:
@@ -116,6 +118,8 @@ class AskedFacts:
             return f"could not be checked: {self.failure}"
         if self.beyond:
             return f"asks for what is no gold: {'; '.join(self.beyond)}"
+        if self.ungold:
+            return f"asks about what no gold fact has: {'; '.join(self.ungold)}"
         if self.undecided:
             return f"asks in unknown words: {'; '.join(self.undecided)}"
         if len(question.facts) - len(self.missing) < LEAST[question.form] * len(question.facts):
@@ -402,11 +406,13 @@ class QuestionCheck:
         names_all = bool(self._words.everything & said.keys())
         asked |= {t for t, own in words.items() if names_all or own & said.keys()}
         plain = frozenset(map(fold, self._words.general))
-        unknown = tuple(w for s, w in said.items() if s not in themes and s not in plain)
+        unknown = {s: w for s, w in said.items() if s not in themes and s not in plain}
         missing = tuple(t for t in question.facts if t not in asked)
         return AskedFacts(
-            missing, undecided=unknown if asked else (question.question,), form_fault=twice
-        )
+            missing, undecided=tuple(unknown.values()) if asked else (question.question,),
+            form_fault=twice,
+            ungold=tuple(w for s, w in unknown.items() if s in self._words.theme_stems),
+        )  # fmt: skip
 
 
 class _Reply(msgspec.Struct):

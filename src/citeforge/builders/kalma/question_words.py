@@ -204,6 +204,15 @@ class QuestionWords:
                 stems |= mine - plain or (mine if mine.isdisjoint(self.everything) else set())
         return frozenset(stems.union(*self._ways.word_sets(relation)))
 
+    @cached_property
+    def theme_stems(self) -> frozenset[str]:
+        """Stems of the words that name a theme of the domain, whichever facts are gold."""
+        stems = set[str]()
+        for words in self._phrasings:
+            for theme, ask in words.themes.items():
+                stems |= {*map(fold, self._data.themes.get(theme, ())), *meaning_words(ask)}
+        return frozenset(stems)
+
     def clause_words(self, relations: Iterable[str]) -> frozenset[str]:
         """Collect the lower-case words of clauses on relations' topics in general questions."""
         asked = list(relations)

@@ -78,6 +78,11 @@ class EntityPair:
         return (self.first,) if self.second is None else (self.first, self.second)
 
     @property
+    def has_one_name(self) -> bool:
+        """Whether both entities of the pair have the same name: no text can tell them apart."""
+        return len({relation_key(g.name) for g in self.graphs}) < len(self.graphs)
+
+    @property
     def owner(self) -> Graph:
         """Sub-graph that has the linking triple; questions name its entity first."""
         return next(g for g in self.graphs if g.qid == self.stated.qid)

@@ -95,9 +95,6 @@ class Planner:
         The choice goes by: clauses of the domain, facts that the seed states, facts of both
         entities, the drawn number of facts, and themes that few questions have had.
         """
-        names = {relation_key(g.name) for g in pair.graphs}
-        if len(names) < len(pair.graphs):
-            return NoPlan("pairs_of_one_name")
         rejected = set[str]()
         has_link = pair.link is not None
         is_due = has_link and LINK_EVERY * (self._n_links + 1) <= self._n_pairs + 1
