@@ -154,8 +154,10 @@ def test_a_reason_becomes_no_concession() -> None:
         ("in 1860", "in 1861", "numbers", "'1860' became '1861'"),
         ("3D maps", "4D maps", "numbers", "'3d' became '4d'"),
         ("five years", "five months", "units", "'years' became 'months'"),
-        ("all the guides", "most_of the guides", None, ""),
+        ("all the guides", "most of the guides", "quantifiers", "'all' became 'most of'"),
         ("many old", "few old", "quantifiers", "'many' became 'few'"),
+        ("many old", "next to no old", "quantifiers", "'many' became 'next to no'"),
+        ("many old", "numerous old", None, ""),
         ("would probably have", "would have", "hedges", "lacks 'probably'"),
         ("were drawn", "were allegedly drawn", "hedges", "adds 'allegedly'"),
         ("drawn by two", "made by two", None, ""),
@@ -171,4 +173,4 @@ def test_words_in_one_place_are_compared(
     )
     assert old in human
     found = list(find_replacements(Alignment(human, human.replace(old, new)), "en"))
-    assert found == ([(check, reason)] if check else [])
+    assert list(dict.fromkeys(found)) == ([(check, reason)] if check else [])

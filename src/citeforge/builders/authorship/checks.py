@@ -198,10 +198,10 @@ class Checker:
         if language in WORDED:
             yield from find_wording_faults(human, twin)
             alignment = Alignment(human, twin)
-            yield from find_replacements(alignment, language or "en")
-            yield from find_disagreements(alignment, language or "en")
             if causes := list(dict.fromkeys(find_turned_causes(alignment, language or "en"))):
                 yield "connectives", "; ".join(causes[:3])
+            yield from find_replacements(alignment, language or "en")
+            yield from find_disagreements(alignment, language or "en")
             if names := list(find_name_faults(alignment, human, twin)):
                 yield "names", "; ".join(names[:3])
             if roles := list(dict.fromkeys(self.parser.find_exchanges(human, twin))):

@@ -36,6 +36,8 @@ def find_replacements(alignment: Alignment, language: str) -> Iterator[tuple[str
             old, new = edit.old[0].lower(), edit.new[0].lower()
             if check := _find_change(old, new, language):
                 yield check, f"{old!r} became {new!r}"
+        if len(edit.old) == 1 and (became := _find_lost_quantifier(edit, language)):
+            yield "quantifiers", became
         for verb, here, there in (("lacks", edit.old, edit.new), ("adds", edit.new, edit.old)):
             if len(here) == 1 and not there and _is_hedge(here[0], edit, alignment, language):
                 yield "hedges", f"{verb} {here[0].lower()!r}"
@@ -47,12 +49,22 @@ def _find_change(old: str, new: str, language: str) -> str | None:
     is_counted = all(numbers) and numbers[0].isdisjoint(numbers[1])
     if is_counted or (_DIGITS.sub("", old) == _DIGITS.sub("", new) and _DIGITS.search(old)):
         return "numbers"
-    kinds = [dict(word_lists().units.get(word, ())) for word in (old, new)]
-    if any(kinds[0][one] != kinds[1][one] for one in kinds[0].keys() & kinds[1].keys()):
+    units = [dict(word_lists().units.get(word, ())) for word in (old, new)]
+    if any(units[0][name] != units[1][name] for name in units[0].keys() & units[1].keys()):
         return "units"
     groups = word_groups(language, "quantifiers").values()
     before, after = ({g.name for g in groups if g.find(word) == [word]} for word in (old, new))
     return "quantifiers" if before and after and before.isdisjoint(after) else None
+
+
+def _find_lost_quantifier(edit: Edit, language: str) -> str | None:
+    """Describe a quantifier replaced by other words: ``'only' became 'among others'``."""
+    old, new = edit.old[0].lower(), " ".join(edit.new).lower()
+    groups = [g for g in word_groups(language, "quantifiers").values() if g.find(old) == [old]]
+    hedges = [g for g in word_groups(language, "hedges").values() if g.count([old])]
+    if not new or not groups or any(group.count([new]) for group in (*groups, *hedges)):
+        return None
+    return f"{old!r} became {new!r}"
 
 
 def _is_hedge(word: str, edit: Edit, alignment: Alignment, language: str) -> bool:
