@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.statements.triples import (
-    describe_brackets_without_id,
+    describe_malformed_brackets,
     read_answer,
     read_shown,
 )
@@ -474,10 +474,10 @@ class Triples:
         graphs, relations = self._shown(context)
         graphs_shown = graphs[query_row]
         reading = read_answer(query_row, graphs_shown, answer.output, relations)
-        if n_open := reading.n_unparsed - len(reading.without_id):
+        if n_open := reading.n_unparsed - len(reading.malformed):
             yield Finding("unread-citation", f"{n_open} brackets never close", field="output")
-        if reading.without_id:
-            text = describe_brackets_without_id(reading.without_id)
+        if reading.malformed:
+            text = describe_malformed_brackets(reading.malformed)
             yield Finding("unread-citation", text, field="output")
         complete = [c for c in reading.citations if c.complete]
         incomplete = len(reading.citations) - len(complete)

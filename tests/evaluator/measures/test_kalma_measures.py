@@ -297,22 +297,28 @@ def test_citations_that_cannot_be_read(kalma_package: Path, tmp_path: Path) -> N
     }
 
 
-def test_brackets_without_an_id_are_counted(kalma_package: Path, tmp_path: Path) -> None:
+def test_brackets_of_another_form_are_counted(kalma_package: Path, tmp_path: Path) -> None:
     shown = Package(kalma_package).context_table("full").to_pylist()
     row = next(r for r in shown if r["query_id"] == "Q906-Q907")
     t = row["triples"][0]
     fact = f"{t['relation']}: {t['value']}"
-    brackets = [f"[{fact}]", f"[{fact}, {t['qid']}]", f"[{t['name']}, {fact}]"]
-    texts = [*brackets, f"[{t['qid']}, {fact}]", "[see: above]", f"[a link: {fact}](x)"]
+    brackets = [
+        f"[{fact}]", f"[{fact}, {t['qid']}]", f"[{t['name']}, {fact}]",
+        f"[{t['relation']}, {t['value']}]", f"({t['qid']}, {fact})",
+    ]  # fmt: skip
+    texts = [
+        *brackets, f"[{t['qid']}, {fact}]", "[see: above]", f"[a link: {fact}](x)", f"({fact})",
+        f"({t['qid']}, {t['relation']}: xyz)", f"[{t['qid']}, a: ({fact})]",
+    ]  # fmt: skip
     line = {"query_id": "Q906-Q907", "context": "full", "output": "; ".join(texts)}
     path = write_jsonl(tmp_path / "odd.jsonl", [line])
     messages = [f.message for f in cf.check(path, cf.load(kalma_package)).warnings if f.line]
-    (found,) = (m for m in messages if "no id in front" in m)
-    # The three brackets and the text of the link, and not the citation.
-    assert found.startswith("4 brackets hold a shown relation and value")
+    (found,) = (m for m in messages if "in another form" in m)
+    # The five brackets and the text of the link; no citation, no round bracket without an id.
+    assert found.startswith("6 brackets hold a shown relation and value")
     assert f"(first: {brackets[0]!r})" in found
     scored = cf.score(path, kalma_package, ["KaLMA.Corr@micro"])
-    assert [w for w in scored.warnings if "no id in front" in w] == [f"odd: {found}"]
+    assert [w for w in scored.warnings if "in another form" in w] == [f"odd: {found}"]
     assert scored.counts.n_unparsed == 1  # answers with such a bracket
 
 

@@ -11,7 +11,7 @@ from citeforge.evaluator.statements.kalma import SENTENCES, without_brackets
 from citeforge.evaluator.statements.triples import (
     ParsedAnswer,
     TripleClaim,
-    describe_brackets_without_id,
+    describe_malformed_brackets,
     read_answer,
     read_reference,
     read_shown,
@@ -93,11 +93,11 @@ def read_triples(
     read = read_answer if is_strict else read_reference
     by_run: dict[int, dict[int, ParsedAnswer]] = {}
     tally, reach = AnswerCounts(), CitationRange()
-    without_id: list[str] = []
+    malformed: list[str] = []
     for row, answer in submission.answers_to(context):
         parsed = read(row, shown[row], answer.output, relations)
         by_run.setdefault(answer.run, {})[row] = parsed
-        without_id += parsed.without_id
+        malformed += parsed.malformed
         cited = parsed.citations
         n_beyond = sum(not shown[row].is_complete_and_shown(c) for c in cited)
         tally.add(answer, len(cited), n_beyond, parsed.n_unparsed, without_brackets)
@@ -126,7 +126,7 @@ def read_triples(
             *submission.warnings(),
             *(reach.warnings("triples") if submission.is_anonymous else ()),
             *_failure_warnings(inputs),
-            *_bracket_warnings(without_id),
+            *_bracket_warnings(malformed),
         ],
         details=details,
         n_failed=len(inputs.failures),
@@ -143,10 +143,10 @@ def _failure_warnings(inputs: KalmaInputs) -> list[Finding]:
 
 
 def _bracket_warnings(brackets: Sequence[str]) -> list[Finding]:
-    """Make a warning that brackets cite shown facts without the entity's id; empty if none do."""
+    """Make a warning that brackets hold shown facts in another form; empty if none do."""
     if not brackets:
         return []
-    return [Finding("unread-citation", describe_brackets_without_id(brackets))]
+    return [Finding("unread-citation", describe_malformed_brackets(brackets))]
 
 
 def _context_error(context: str, benchmark: Benchmark) -> UsageError:

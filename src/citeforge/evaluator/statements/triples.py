@@ -97,7 +97,7 @@ class ParsedAnswer:
         n_na: number of [NA] marks.
         n_unparsed: brackets that begin like a citation and cannot be read, and those without an id.
         is_missing: whether the submission has no such line.
-        without_id: brackets with a shown relation and value and no id in front.
+        malformed: brackets with a shown relation and value that are no citations.
     """
 
     row: int
@@ -107,7 +107,7 @@ class ParsedAnswer:
     n_na: int
     n_unparsed: int
     is_missing: bool = False
-    without_id: tuple[str, ...] = ()
+    malformed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -189,15 +189,15 @@ def read_answer(
     parsed = grammar.parse(output)
     cited = tuple(c for bracket in grammar.brackets for c in bracket)
     n_na = sum(m.is_na for m in parsed.markers)
-    idless = tuple(grammar.without_id)
-    return ParsedAnswer(row, graphs, output, cited, n_na, len(parsed.unparsed), without_id=idless)
+    n_open, malformed = len(parsed.unparsed), tuple(grammar.malformed)
+    return ParsedAnswer(row, graphs, output, cited, n_na, n_open, malformed=malformed)
 
 
-def describe_brackets_without_id(brackets: Sequence[str]) -> str:
-    """Describe brackets that cite a shown relation and value without an id; quote the first."""
+def describe_malformed_brackets(brackets: Sequence[str]) -> str:
+    """Describe brackets that hold a shown relation and value and cite none; quote the first."""
     verb = "bracket holds" if len(brackets) == 1 else "brackets hold"
     return (
-        f"{len(brackets):,} {verb} a shown relation and value and no id in front, so nothing is "
+        f"{len(brackets):,} {verb} a shown relation and value in another form, so nothing is "
         f"cited (first: {printable(brackets[0][:80])}); a citation is [QID, relation: value]"
     )
 

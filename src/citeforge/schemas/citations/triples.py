@@ -34,6 +34,9 @@ _FACT_END = re.compile(r" ?[,;\]]")
 _UNKNOWN_RELATION = re.compile(r"([^:\[\],]*):")
 _UNKNOWN_FOLLOWS = re.compile(r"[^,:\[\]]{1,80}: ")
 _BRACKET = re.compile(r"\[(?:[^\[\]]|\[[^\[\]]*\]){1,2000}\]")
+_ROUND = re.compile(r"\( ?[QqLl]\d+ ?[,:;](?:[^()]|\([^()]*\)){1,2000}\)")
+_SEPARATORS = (": ", ":", ", ", ",", "; ", ";")
+"""Between relation and value in brackets that are meant to cite."""
 _LONGEST_VALUE = 2000
 """Characters of a value that the graph lacks."""
 _ALSO: dict[str, list[str]] = {}
@@ -58,8 +61,8 @@ class TripleGrammar:
         brackets: after :meth:`parse`, the citations of each bracket, by the number that its
             marker carries: relation and value as the shown graph has them, else as written; empty
             where there is none.
-        without_id: after :meth:`parse`, brackets that hold a shown relation and value, and are no
-            citations, as no id is in front: ``[Ada Lovelace, father: Lord Byron]``.
+        malformed: after :meth:`parse`, brackets that hold a shown relation and value, and are no
+            citations: ``[Ada Lovelace, father: Lord Byron]``, ``(Q7259, father: Lord Byron)``.
     """
 
     def __init__(self, triples: Iterable[Triple], relations: Iterable[str] = ()) -> None:
@@ -87,7 +90,7 @@ class TripleGrammar:
         labels = {squeeze(spelling) for relation in labels for spelling in _spellings(relation)}
         self._relations = sorted(labels, key=lambda r: (-len(r), r))
         self.brackets: list[list[Key]] = []
-        self.without_id: list[str] = []
+        self.malformed: list[str] = []
 
     def parse(self, output: str, n_docs: int = 0) -> Parsed:
         """Read an output's citation marks; a mark's number is its index in :attr:`brackets`."""
@@ -107,26 +110,27 @@ class TripleGrammar:
                 markers.append(Marker(offsets[start], offsets[end], (len(self.brackets) - 1,)))
                 at = end
         seen = [*(marker.start for marker in markers), *(start for start, _ in unparsed)]
-        spans = (m.span() for m in _BRACKET.finditer(text) if self._holds_a_fact(m[0]))
-        without_id = [
+        brackets = (*_BRACKET.finditer(text), *_ROUND.finditer(text))
+        spans = (m.span() for m in brackets if self._holds_a_fact(m[0]))
+        malformed = [
             (start, end)
             for start, end in ((offsets[a], offsets[b]) for a, b in spans)
             if not any(start <= other < end for other in seen)
+            and not any(marker.start < start < marker.end for marker in markers)
         ]
-        self.without_id = [output[start:end] for start, end in without_id]
-        return Parsed(tuple(markers), tuple(sorted([*unparsed, *without_id])))
+        malformed.sort()
+        self.malformed = [output[start:end] for start, end in malformed]
+        return Parsed(tuple(markers), tuple(sorted([*unparsed, *malformed])))
 
     def _holds_a_fact(self, text: str) -> bool:
-        """Whether the text of a bracket has a shown relation, a colon and a shown value of it."""
-        if ":" not in text:
-            return False
+        """Whether the text of a bracket has a shown relation and behind it a shown value."""
         folded = text.casefold()
         facts = (f for mine in self._facts.values() for f in mine if f[0] != NAME and f[1])
         return any(
-            f"{part}{colon}{value.casefold()}" in folded
+            f"{part}{separator}{value.casefold()}" in folded
             for relation, value, _ in facts
             if (part := relation.casefold()) in folded
-            for colon in (": ", ":")
+            for separator in _SEPARATORS
         )
 
     def _read_bracket(self, text: str, opening: re.Match[str]) -> int | None:
