@@ -8,10 +8,12 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.engines.running.names import JUDGES, LLMS
 from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.evaluator.submissions.formats import named_hashes
 from citeforge.evaluator.withhold import find_revealing_option
+from citeforge.library.benchmarks import package_folder
 from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.about import Presentation
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.command_options import ScoreOptions
 
@@ -237,3 +239,35 @@ def read_boards(path: Path) -> tuple[Path, Boards]:
     allowed = "as docs/leaderboard.md lists the fields"
     boards = validated(Boards, read_yaml(file), file, allowed=allowed, version=version)
     return file, boards.resolve_paths(file.parent)
+
+
+def find_board(path: Path, boards: Boards, board_name: str | None) -> Board:
+    """Find a submission's benchmark (board): by ``board_name``, its folder or its header's hash.
+
+    Args:
+        path: the submission.
+        boards: boards of the leaderboard.
+        board_name: name of its board; None to find it.
+    """
+    if len(boards.boards) == 1:
+        return boards.boards[0]
+    if board_name is not None:
+        return next(b for b in boards.boards if b.name == board_name)
+    here = path.parent.resolve()
+    inside = [b for b in boards.boards if b.submissions_folder.resolve() == here]
+    if inside:
+        return inside[0]
+    named = named_hashes(path)
+    matching = [b for b in boards.boards if named & _read_hashes(b)]
+    if len(matching) == 1:
+        return matching[0]
+    names = ", ".join(b.name for b in matching or boards.boards)
+    raise UsageError(
+        f"{path}: its board is not clear; give --board with one of {names}", code="missing-option"
+    )
+
+
+def _read_hashes(board: Board) -> set[str]:
+    """Read the hashes of a board's benchmark: of its public half, and with hidden labels."""
+    manifest = load_manifest(package_folder(board.benchmark))
+    return {manifest.benchmark_hash, manifest.answer_hash}

@@ -18,7 +18,7 @@ from citeforge.evaluator.check import Findings
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.submissions.finding import Finding, describe
-from citeforge.evaluator.submissions.formats import bare_name, named_hashes
+from citeforge.evaluator.submissions.formats import bare_name
 from citeforge.evaluator.withhold import describe_failures, withhold_error, withhold_scores
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import plan_scores, score_files
@@ -32,7 +32,7 @@ from citeforge.plugins.leaderboard.board_check import (
     read_history,
     write_history,
 )
-from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
+from citeforge.plugins.leaderboard.boards import Board, Boards, find_board, read_boards
 from citeforge.plugins.leaderboard.build import load_backed_scores, site_build
 from citeforge.plugins.leaderboard.pages import Site, describe_site
 from citeforge.reports.notes import systems_text
@@ -289,7 +289,7 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
     ending = check_file_name(path)
     boards.require_known_folder(path)
     check_size(path, boards.submission_megabytes)
-    board = _find_board(path, boards, name)
+    board = find_board(path, boards, name)
     sets = load_manifest(package_folder(board.benchmark)).contexts
     if len(sets) > 1 and path.name.removesuffix(ending).endswith(tuple(f".{s}" for s in sets)):
         raise InputError(
@@ -320,38 +320,6 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
                 allowed = "another name for another system, or --replace"
         raise InputError(fault, path=path, allowed=allowed, code="duplicate-id")
     return pending
-
-
-def _find_board(path: Path, boards: Boards, board_name: str | None) -> Board:
-    """Find a submission's benchmark (board): by ``board_name``, its folder or its header's hash.
-
-    Args:
-        path: the submission.
-        boards: boards of the leaderboard.
-        board_name: name of its board; None to find it.
-    """
-    if len(boards.boards) == 1:
-        return boards.boards[0]
-    if board_name is not None:
-        return next(b for b in boards.boards if b.name == board_name)
-    here = path.parent.resolve()
-    inside = [b for b in boards.boards if b.submissions_folder.resolve() == here]
-    if inside:
-        return inside[0]
-    named = named_hashes(path)
-    matching = [b for b in boards.boards if named & _read_hashes(b)]
-    if len(matching) == 1:
-        return matching[0]
-    names = ", ".join(b.name for b in matching or boards.boards)
-    raise UsageError(
-        f"{path}: its board is not clear; give --board with one of {names}", code="missing-option"
-    )
-
-
-def _read_hashes(board: Board) -> set[str]:
-    """Read the hashes of a board's benchmark: of its public half, and with hidden labels."""
-    manifest = load_manifest(package_folder(board.benchmark))
-    return {manifest.benchmark_hash, manifest.answer_hash}
 
 
 def _require_gold(config: Path, boards: Boards) -> None:
