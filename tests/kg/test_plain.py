@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import citeforge as cf
+from citeforge.builders.kalma.selection import from_graph
 from citeforge.kg.graph import open_graph
 from citeforge.kg.translation import _read_date
 from citeforge.kg.values import render_date
@@ -171,3 +172,26 @@ def test_a_language_beside_the_mapping_is_refused_with_its_place(tmp_path: Path)
     with refused("unknown-field", path=path, line=1, field="clases") as caught:
         open_graph(f"file:{GRAPH}", str(path), ("en",), cf.RunOptions())
     assert "the fields are name, model" in str(caught.value)
+
+
+def test_values_of_a_class_outside_the_mapping_say_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "books.ttl").write_text(
+        "@prefix s: <https://schema.org/> . @prefix : <http://example.org/> .\n"
+        ':b a s:Book ; s:name "Salt Road" ; s:author :a .\n'
+        ':a a s:Person ; s:name "Iris Stone" .\n'
+    )
+
+    def pairs(*classes: str) -> list[str]:
+        plain = {
+            "prefixes": {"s": "https://schema.org/"}, "classes": classes, "labels": ["s:name"],
+            "relations": {"s:author": {"label": "author", "values": "entity"}},
+        }  # fmt: skip
+        domain = {"name": "books", "model": "plain", "plain": plain}
+        graph = f"file:{tmp_path / 'books.ttl'}"
+        kg = open_graph(graph, domain, ["en"], cf.RunOptions())
+        return [p.stated.value for p in from_graph(kg, graph, ["author"], None, 0).pairs]
+
+    with refused("no-pairs", path="--pairs-from-kg") as caught:
+        pairs("s:Book")
+    assert "`plain: classes`; add the class of the relation's values" in str(caught.value)
+    assert pairs("s:Book", "s:Person") == ["Iris Stone"]

@@ -300,9 +300,12 @@ def from_graph(
         reasons = "; ".join(
             describe_count(key) + f" ({n})" * (n > 1) for key, n in selected.counts.items()
         )
+        ends = "the domain's class, or one of `others`"
+        if kg.domain.model == "plain":
+            ends = "the domain's `plain: classes`; add the class of the relation's values there"
         raise InputError(
             f"finds no pair ({reasons or 'no statements'})", path="--pairs-from-kg",
-            allowed="relations between two entities of the domain's class, or one of `others`"
+            allowed=f"relations between two entities of {ends}"
             + ", or --keep-impossible" * any("impossible_life" in key for key in selected.counts),
             code="no-pairs"
         )  # fmt: skip
