@@ -56,9 +56,9 @@ def drawn_pair(class_label: str, rng: random.Random) -> EntityPair:
 
 
 def asked_facts(pair: EntityPair, rng: random.Random) -> Sequence[Triple]:
-    """All values of two to four relations of the pair's entities, without those that link them."""
+    """All values of one to four relations of the pair's entities, without those that link them."""
     kinds = list(dict.fromkeys((t.qid, t.relation) for t in pair.pool if t != pair.link))
-    chosen = rng.sample(kinds, min(len(kinds), rng.randint(2, 4)))
+    chosen = rng.sample(kinds, min(len(kinds), rng.randint(1, 4)))
     return [t for t in pair.pool if (t.qid, t.relation) in chosen and t != pair.link]
 
 
@@ -85,3 +85,12 @@ def test_the_check_accepts_what_the_program_composes(class_label: str, form: str
             refused[question] = why
     assert refused == {}
     assert n_read > N_QUESTIONS / 3
+
+
+def test_other_connections_than_the_link_are_a_theme() -> None:
+    pair = drawn_pair("canal", random.Random(0))
+    facts = [Triple(q, n, "P1", "crossed by", f"bridge {q}") for q, n in NAMES.items()]
+    text = "With what else are Dornbach and Vellin each connected?"
+    to_check = QuestionToCheck(text, tuple(facts), pair.pool, pair.link, "general")
+    (found,) = QuestionCheck(drafted("canal")).check([to_check])
+    assert found.find_fault(to_check) is None

@@ -115,6 +115,8 @@ class QuestionWords:
 
     def is_link(self, clause: AskedClause) -> bool:
         """Whether a clause asks what connects two entities."""
+        if any(t.text == "else" for t in clause.tokens):
+            return False  # with what else were A and B connected
         mentioned = [q for t in clause.tokens for q in t.qids]
         has_both = len(clause.qids) == 2 or len({*mentioned}) == 2
         return has_both and _freeze(clause.bag) in self._link_bags
