@@ -12,13 +12,15 @@ from citeforge.builders.kalma.phrasing import find_given_away
 from citeforge.builders.kalma.question_clauses import AUXILIARIES, PREPOSITIONS, AskedClause
 from citeforge.builders.kalma.themes import GENERAL_WORDS
 from citeforge.builders.kalma.words import OPENERS, PLAIN, fold
-from citeforge.engines.text.languages import detect_language
+from citeforge.engines.text.languages import choose_language, detect_language
 from citeforge.engines.text.names import mask_names
 from citeforge.kg.wordings import read_wordings
 from citeforge.schemas.kg import Triple
 
 LANGUAGE = "en"
 """Language of questions: the prompts, and the words of relations, are English."""
+_OTHER_LANGUAGES = ("de", "es", "fr", "it", "nl", "pt")
+"""Languages that a question is compared with; any other must be recognised in it."""
 MOST_CHARACTERS = 800
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _NUMBER = re.compile(r"\d+")
@@ -148,7 +150,9 @@ def _find_unnamed(question: str, names: Iterable[str]) -> str | None:
 
 def _find_foreign_language(masked: str) -> str | None:
     """Say which language a text is in, where that is sure and not the questions' language."""
-    found = detect_language(re.sub(r"\bX(?:['’]s)?\b", "", masked))
+    text = re.sub(r"\bX(?:['’]s)?\b", "", masked)
+    others = (*_OTHER_LANGUAGES, detect_language(text))
+    found = choose_language(text, LANGUAGE, filter(None, others))
     return f"is in another language: {found}" if found not in (None, LANGUAGE) else None
 
 
