@@ -72,6 +72,7 @@ def test_each_small_word_needs_a_counterpart(old: str, new: str, check: str, rea
             "It may be used on trips. For trips abroad a rider may choose a car.",
             "They may use it on trips. On trips abroad they can choose a car.",
         ),
+        ("It is the second largest city, after Rome.", "Of cities, only Rome is larger."),
         ("The fair opened in May.", "The fair's opening was in the month of May."),
     ],
 )

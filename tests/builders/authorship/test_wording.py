@@ -103,6 +103,19 @@ def test_wrong_rewrites_refused_and_good_ones(
         ("Then he met Anna Berg.", "It was Berg whom he met.", ""),
         ("Then he met Anna Berg.", "It was Anna Holm whom he met.", "entities"),
         ("He had left by ship.", "From Lisbon he had left by ship.", "entities"),
+        ("It shaped Western thought.", "It shaped the thought of the West.", ""),
+        ("It shaped Western thought.", "It shaped the thought of the East.", "entities opposites"),
+        (
+            "Give no drug: Feeding children can do harm.",
+            "No drug should be given: it can do children harm to be fed.",
+            "",
+        ),
+        ("Two states won: France and Spain.", "The two states that won are Spain's.", "entities"),
+        ("Winds of 90 KPH blew.", "Winds blew at 90 km/h.", ""),
+        ("Winds of 90 KPH blew.", "Winds blew at 90 mph.", "units"),
+        ("Winds of 90 kilometres per hour blew.", "Winds blew at 90 miles an hour.", "units"),
+        ("He raced over a two mile track.", "On a two-mile track an ad hoc race was his.", ""),
+        ("Soon he succeeded in leaving the camp.", "Before long he did leave the camp.", ""),
     ],
 )
 def test_one_rule_each(human: str, twin: str, check: str) -> None:
@@ -193,6 +206,8 @@ def test_what_is_yet_to_be_done_is_not_done() -> None:
         ("The metal needs oxygen in store.", "In store the metal needs no oxygen.", True),
         ("The maps were sold with labels.", "The maps were sold without labels.", True),
         ("It is the longest bridge of its kind.", "No bridge of its kind is longer.", False),
+        ("The tooth may be asymptomatic but is not disease free.",
+         "The tooth may be symptom-free and yet is not without disease.", False),
         ("The river is deeper than any other river.", "No river is deeper than this one.", False),
     ],
 )  # fmt: skip

@@ -62,8 +62,11 @@ _ALIASES: dict[str, str] = _LISTS["aliases"]
 _ALIAS = re.compile("|".join(rf"\b{re.escape(name)}(?!\w)" for name in _ALIASES))
 _RUN = re.compile(r"[^\W\d_a-z][\w'’-]*(?:(?: (?:of|the|and|for))* [^\W\d_a-z][\w'’-]*)+")
 """Names of several words."""
-_FREE = frozenset({"Celsius", "Fahrenheit", "Kelvin", "Sun", "Moon", "Earth", *MONTHS})
+_UNITS = ("Celsius", "Fahrenheit", "Kelvin", "KPH", "MPH", "RPM", "MHz", "GHz")
+_FREE = frozenset({*_UNITS, "Sun", "Moon", "Earth", *MONTHS})
 """Names that a rewrite may drop or add: signs and numbers replace them, or all know them."""
+_COLONS = frozenset({":", "•", "*"})
+"""Marks behind which a capital may only begin a sentence or an item of a list."""
 _SAME_LETTERS = 4
 """First letters that an adjective shares with its place: "Scottish", "Scotland"."""
 _OTHER_WORDS: dict[str, str] = _LISTS["in_place_of_numbers"]
@@ -308,17 +311,28 @@ class Entities:
             numeric = {"CARDINAL", "ORDINAL", "QUANTITY", "PERCENT", "DATE", "TIME", "MONEY"}
             return [e for e in document.ents if e.label_ not in numeric]
         inside = {
-            t.text for s in document.sents for t in s if t.i > s.start and t.text[:1].isupper()
-        }
+            t.text for s in document.sents for t in s
+            if t.i > s.start and t.text[:1].isupper() and not _is_after_colon(t)
+        }  # fmt: skip
         spans = []
         for entity in document.ents:
-            first = entity.start == entity.sent.start
+            first = entity.start == entity.sent.start or _is_after_colon(entity[0])
             alone = len(entity) == 1
             if first and alone and (entity.text not in inside or entity[0].is_stop):
                 continue
             begins = first and entity[0].is_stop and len(entity) > 1
             spans.append(entity[1:] if begins else entity)
         return [span for span in spans if len(span.text) > 1]
+
+
+def _is_after_colon(token: Any) -> bool:
+    """Whether a token begins what reads like a sentence behind a colon or a list mark."""
+    if token.i == 0 or token.i + 1 == len(token.doc) or token.nbor(-1).text not in _COLONS:
+        return False
+    # "Giving it" and "Giving the drug" begin a sentence; "France and Spain" are a list of names.
+    following = token.nbor()
+    is_name = following.is_stop and following.lower_ not in ("a", "an", "the", "any", "it")
+    return following.text.islower() and not is_name
 
 
 def _initials(name: str) -> str:

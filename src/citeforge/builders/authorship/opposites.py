@@ -10,7 +10,7 @@ from citeforge.builders.authorship.wording import (
     PREFIX,
     Wording,
     affirmed_forms,
-    join_squares,
+    join_compound_units,
     stem,
     word_lists,
 )
@@ -91,9 +91,16 @@ def _find_denials(text: Wording, other: Wording) -> Iterator[str]:
         if word == "no" and any(map(_SUPERLATIVE.fullmatch, words)):
             continue
         n_there = other.count_negations(there) + other.count_softeners(there, text, index)
+        own = text.tokens[slice(*text.sentence_bounds(index))]
+        n_there += "free" in own and _free_follows(other, there)
         surplus = text.count_negations(index) - n_there
         if surplus > 0 and surplus % 2:  # two in one sentence affirm: "not without success"
             yield " ".join(text.tokens[max(0, index - 1) : index + 3])
+
+
+def _free_follows(text: Wording, index: int) -> bool:
+    """Whether "free" denies the token at an index ("disease free")."""
+    return text.tokens[index + 1 : index + 2] == ["free"]
 
 
 def _until_follows(text: Wording, index: int) -> bool:
@@ -257,7 +264,7 @@ def _words_around(text: Wording, index: int) -> tuple[list[str], list[str]]:
 _WORDS = "|".join(sorted(number_words(), key=len, reverse=True))
 _UNIT = re.compile(
     rf"(?P<before>[$€£¥] ?)?(?<![\w.,])"
-    rf"(?P<number>\d+(?:[.,]\d+)*|{_WORDS}|an?(?= )|several|few|many)[- ]?"
+    rf"(?P<number>\d+(?:[.,]\d+)*|{_WORDS}|an?(?= (?!\d|(?:{_WORDS})\b))|several|few|many)[- ]?"
     r"(?P<after>(?:°\s?[CF]\b|%|[ap]\.m\b|[^\W\d_]+[²2]?)?(?: [^\W\d_]+)?)",
     re.IGNORECASE,
 )  # fmt: skip
@@ -295,7 +302,7 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
     if all(rates) and (added := sorted(rates[1] - rates[0])):
         yield f"{sorted(rates[0])[0]!r} became {added[0]!r}"
         return
-    old, new = (_units(with_digits(join_squares(text))) for text in (human, twin))
+    old, new = (_units(with_digits(join_compound_units(text))) for text in (human, twin))
     for number, units in old.items():
         quantities = {unit.partition(":")[0] for unit in units}
         for unit, words in new.get(number, {}).items():
@@ -341,13 +348,18 @@ def _is_rate(match: re.Match[str]) -> bool:
     )
 
 
+_NEVER_ONE = frozenset({"era", "clock"})
+"""What no article precedes: "an ad hoc group" is of no era."""
+
+
 def _units(text: str) -> dict[str, dict[str, str]]:
     """Map each number in a text to its units of measurement, and these to their wording there."""
     found: dict[str, dict[str, str]] = {}
     units = word_lists().units
     for match in _UNIT.finditer(text):
         number = match["number"].lower().replace(",", "")
-        number = "1" if number in ("a", "an") else number_words().get(number, number)
+        is_article = number in ("a", "an")
+        number = "1" if is_article else number_words().get(number, number)
         number = "several" if number in ("few", "many") else number
         own = found.setdefault(number, {})
         words = [
@@ -356,6 +368,8 @@ def _units(text: str) -> dict[str, dict[str, str]]:
         ]
         for word in words:
             for quantity, unit in units.get(word.strip(), ()):
+                if is_article and quantity in _NEVER_ONE:
+                    continue
                 if quantity != "money" or len(units[word]) == 1 or not own:
                     own[f"{quantity}:{unit}"] = match.group().strip()
     return found

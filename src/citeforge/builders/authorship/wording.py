@@ -15,6 +15,11 @@ PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|non)(?=[a-z]{3})")
 DIRECTION = re.compile(r"(north|south)?[- ]?(north|south|east|west)(?:ern(?:most)?|erly|wards?)?$")
 _PART_OF_NAME = re.compile(r"\b((?:North|South|East|West)(?:ern)?) (?=[A-Z])")
 """Direction in a name, such as North York; names are compared elsewhere."""
+_SPEED = re.compile(
+    r"(?<=[\d\s])(?:(?P<k>km|kilomet(?:re|er)s?)|(?P<m>mi|miles?))"
+    r"(?: ?/ ?|-per-| (?:per|an) )(?:h|hr|hour)\b",
+    re.IGNORECASE,
+)
 _SQUARE = re.compile(r"\bsq(?:uare|\.)?[ -](?=[kcm]?m\b|\w*met|mile|f[eo]|ft)", re.IGNORECASE)
 NEAR = 4
 """Words between a negation and what it denies, at most."""
@@ -89,9 +94,9 @@ def word_lists() -> _Lists:
     )
 
 
-def join_squares(text: str) -> str:
-    """Write units of area as one word, as the lists do: ``"square miles"`` as ``"sqmiles"``."""
-    return _SQUARE.sub("sq", text)
+def join_compound_units(text: str) -> str:
+    """Write units of area and speed as one word, as the lists do: ``"sqmiles"``, ``"kph"``."""
+    return _SPEED.sub(lambda m: "kph" if m["k"] else "mph", _SQUARE.sub("sq", text))
 
 
 def _inflect(word: str) -> set[str]:

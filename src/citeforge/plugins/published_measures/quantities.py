@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from citeforge.builders.authorship.facts import number_words_in_digits
-from citeforge.builders.authorship.wording import join_squares, word_lists
+from citeforge.builders.authorship.wording import join_compound_units, word_lists
 from citeforge.schemas.matching.answers import has_digits
 from citeforge.schemas.matching.folding import CURRENCY, fold
 from citeforge.schemas.matching.numbers import Key, Token
@@ -72,7 +72,7 @@ def read_quantities(text: str, *, only_sure: bool) -> list[Quantity]:
         text: any text without citation marks.
         only_sure: whether words that may be no number ("one", "second") are left out.
     """
-    text = _MONEY_SIZE.sub(lambda m: m[1] + _SIZES[m[2].lower()], join_squares(text))
+    text = _MONEY_SIZE.sub(lambda m: m[1] + _SIZES[m[2].lower()], join_compound_units(text))
     main = tokenize(fold(number_words_in_digits(text, only_sure=only_sure))).main
     return [
         Quantity(token, _find_units(main, at + 1))
