@@ -249,7 +249,7 @@ def _is_unchanged(files: tuple[ScoreFile, ScoreFile], old: MeasureScore, new: Me
 def _slice_tests(
     pair: Pair, policy: GatePolicy, fields: Sequence[str]
 ) -> tuple[list[MeasureTest], dict[str, int], list[tuple[str, Row]]]:
-    """Test measures on slices by query fields: (tests, sizes of small slices, undecided rows).
+    """Test measures on all slices by query fields: (tests, which are small, undecided rows).
 
     No slice must be shown to be worse. One of fewer queries than the policy asks for decides
     nothing, and is shown with its interval.

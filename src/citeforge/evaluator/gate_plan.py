@@ -102,7 +102,7 @@ def plan_queries(
 
 
 def find_doubts(new: Iterable[ScoreFile], baseline: Iterable[ScoreFile]) -> Iterator[PlanDoubt]:
-    """Yield doubts that more queries cannot remove: failed judge verdicts, and differing runs."""
+    """Yield doubts that more queries cannot remove: failed verdicts, runs of different values."""
     for files, is_baseline in ((new, False), (baseline, True)):
         for file in files:
             failed = file.counts.n_judge_failed
@@ -146,7 +146,7 @@ def _plan_file(
 
 
 def _redrawn_changes(entry: MeasureScore, share: float) -> tuple[Floats, Floats]:
-    """Return (changes, their shares) if a share of queries got another query's value at random.
+    """Return (changes of values, frequency of each) if ``share`` of queries got another's value.
 
     Args:
         entry: score of a real system, whose values by query are drawn from.

@@ -84,7 +84,7 @@ def _signatures(file: ScoreFile) -> frozenset[str]:
 
 
 def _find_baseline(file: ScoreFile, baseline: Sequence[ScoreFile]) -> ScoreFile | None:
-    """Find a file's baseline: same benchmark, context set, protocol; then system or signatures."""
+    """Find a score file's baseline: same benchmark, contexts, protocol; then most alike."""
     candidates = [old for old in baseline if _match_key(old) == _match_key(file)]
     for same in (
         lambda old: old.system == file.system,

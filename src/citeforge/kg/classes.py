@@ -25,7 +25,7 @@ def select_domain(domain: Domain, graph: Graph) -> Domain:
 
 
 def merge_classes(domain: Domain) -> Domain:
-    """Merge a domain with domains of other classes nested in it; its own question clauses win.
+    """Merge the domains nested in a domain (other classes) into it; its own wordings win.
 
     Where several have words for one relation, those of the first stay.
     """

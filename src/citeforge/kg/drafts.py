@@ -136,7 +136,7 @@ class ValueKinds:
 
     @property
     def main_sort(self) -> ValueSort:
-        """Type of most values, such as ``person`` or ``date``; ``own`` is the profiled class."""
+        """Type of most values of a relation, such as ``date``; ``own``: as its subjects."""
         commonest = next((name for name, _ in self.datatypes.most_common(1)), "")
         if commonest in DATES:
             return "date"

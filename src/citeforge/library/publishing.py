@@ -197,7 +197,7 @@ def publish(
 
 
 def _note_half(folder: Path, public_hash: str) -> list[str]:
-    """Record the hash of a package's public half (no gold data) in it; return notes on failure."""
+    """Record a package's hash without gold (public half) in its folder; return notes on failure."""
     try:
         record_public_half(folder, public_hash)
     except InputError as error:

@@ -97,7 +97,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution bias (CAB), a row per pair of authors and label set."""
 
     def row_keys(design: Design) -> Iterator[_RowKey]:
-        """Yield (condition, label set, measure names) for each row of the CAB table."""
+        """Yield (condition, labels, measure names) for each row of the table of label bias."""
         for vanilla, labels, _ in _label_groups(design):
             if labels != PLACEBO:
                 sets = (labels, PLACEBO)

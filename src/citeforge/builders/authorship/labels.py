@@ -79,7 +79,7 @@ def choose_label_sets(
 
 
 def require_enough_labels(labels: LabelSet, k: int) -> None:
-    """Raise an error if a set of distinct labels has too few per half for ``k`` passages.
+    """Raise an error if distinct labels are fewer than ``k`` passages, on either side of a set.
 
     Raises:
         InputError: a context could not be labelled without a repeated label.

@@ -243,7 +243,7 @@ def _clauses(
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
     def key(triple: Triple) -> str:
-        """Get a fact's group key: its topic (general question) or its clause (specific)."""
+        """Get the words that ask for a fact: its topic's (general question) or its own."""
         return phrases[triple.relation].theme if is_general else phrases[triple.relation].ask
 
     first, second = pair.owner.qid, pair.other.qid

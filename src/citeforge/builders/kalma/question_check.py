@@ -216,7 +216,7 @@ class QuestionCheck:
         )
 
     def _check_reading(self, question: QuestionToCheck, pronouns: Mapping[str, str]) -> AskedFacts:
-        """Check a question under one reading of its pronouns (word to QID, else last named)."""
+        """List what a question asks, and its fault, if pronouns mean these entities (to QID)."""
         clauses = ClauseReader(question.names, self._nouns, pronouns).read(question.question)
         own = self._words.own_words(t.relation for t in question.facts)
         if question.link is not None:  # said by the question: "its director"

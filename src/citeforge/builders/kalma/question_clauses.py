@@ -205,7 +205,7 @@ class ClauseReader:
         return (meant,) if meant is not None else last[-1:]
 
     def _tokens(self, question: str) -> list[Token]:
-        """Split a question into words and mentions of entities; ``A and B`` is one mention."""
+        """Split a question into words and mentions of entities; ``A and B`` is one token."""
         mentions = Mentions(question, self._names)
         tokens: list[Token] = []
         at = 0
@@ -263,7 +263,7 @@ class ClauseReader:
 
 
 def _word(text: str) -> Token:
-    """Make the token of a question's word; a pronoun mentions an unknown entity (``?``)."""
+    """Make the token of any word of a question; a pronoun mentions an unknown entity (``?``)."""
     low = text.lower().replace("’", "'")
     if low in _ONE or low in _BOTH:
         return Token(low, ("?",), low in _OWNERS)

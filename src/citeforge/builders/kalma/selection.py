@@ -110,7 +110,7 @@ def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Tri
 def missing_values(
     pool: Iterable[Triple], gold: Iterable[Triple], question_entities: Collection[str]
 ) -> list[Triple]:
-    """List triples missing from the gold although it has other values of their relation.
+    """List gold relations' other triples, which the gold lacks; named entities are no values.
 
     A question for a relation asks for all of its values, and a system that gives one of these
     would be right and marked as wrong. Values that are among ``question_entities`` do not

@@ -277,7 +277,7 @@ class _Plan:
         self._users.setdefault(passage, {})[query_index] = None
 
     def _assign_in_turns(self) -> None:
-        """Assign near negatives to queries in turns: each query's nearest, then its second.
+        """Assign near negatives in turns, from the nearest; queries with more relevant ones later.
 
         Relevant passages have the first slots of their query, so that the nearest negatives are
         there as often as relevant passages would be.
@@ -394,7 +394,7 @@ class _Deal:
         return plan.forms.distance(row, len(plan.chosen[row]) + slot - self.ends[row], passage)
 
     def exchange(self, slot: int) -> None:
-        """Exchange the passage at a context's ``slot``, if it does not fit, with another slot's."""
+        """Try to exchange a slot's passage with another slot's that fits, or fits better."""
         dealt = self.dealt
         is_wrong, before = not self.fits(slot), self.count_differences(slot, dealt[slot])
         for _ in range(_ROUNDS):

@@ -88,7 +88,7 @@ def _sketch(text: str) -> Any:
 
 
 def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
-    """Return tables by label without negatives that are probably relevant; count those removed."""
+    """Remove probably relevant negatives from the tables of each label; count them."""
     ids = material.ids
     relevant: dict[str, list[str]] = {q: [] for q in ids}
     for query, passage in rows_of(mappings[RELEVANT], "query-id", "corpus-id"):

@@ -74,7 +74,7 @@ def estimate_call(body: Mapping[str, Any], usual_reply: str = "") -> "Bound":
 
 
 def require_store(options: RunOptions, has_store: bool) -> None:
-    """Raise a UsageError for options that need a store of replies (or a price) if it is missing.
+    """Raise an error if --batch has no store of replies, or --max-cost no store or no price.
 
     Raises:
         UsageError: --batch without a store; --max-cost without a store or a price.
@@ -135,7 +135,7 @@ class Bound:
         return token_cost(price, self.prompt_tokens, self.completion_tokens + self.thoughts)
 
     def without_thoughts(self) -> "Bound":
-        """Bound the same calls to a model that does not think."""
+        """Copy the bound of calls and tokens, without tokens for a model's thoughts."""
         return dataclasses.replace(self, thoughts=0)
 
 

@@ -207,7 +207,7 @@ class Endpoint:
         run_async(_Run(self, route, waiting, take).send_all())
 
     def require_replies(self, route: Route, results: Sequence[Result], advice: str = "") -> None:
-        """Raise an error if any result is a failure; ``advice`` replaces that by HTTP status.
+        """Raise an error if any result is a failure, with ``advice`` or that for its HTTP status.
 
         Args:
             route: resource that was asked.

@@ -289,7 +289,7 @@ class CertainSearch:
 
     @property
     def n_refined(self) -> list[int]:
-        """Number of passages embedded again, per numeric format (float32, float64)."""
+        """Number of passages that reached each numeric format (all, float32, float64), in order."""
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
     def find_candidates(self, query_rows: Rows, k: int) -> tuple[Scores, Rows]:

@@ -14,7 +14,7 @@ def mask_names(text: str, names: Collection[str]) -> str:
 
 
 def blank_names(text: str, names: Iterable[str]) -> str:
-    """Replace each name of several words by one word of the same length, its capital kept.
+    """Replace each name with spaces or marks by one capitalised word of the same length.
 
     Positions stay as they are. ``Guards! Guards! is funny.`` becomes ``Gxxxxxxxxxxxxxx is funny.``
     A name's last full stop is kept where it may end the sentence, too.

@@ -247,7 +247,7 @@ class CellScores:
 
     @cached_property
     def columns(self) -> CellNumbers[Floats]:
-        """Scores of all answers in this experimental condition, one array (runs, queries) each."""
+        """Each score (precision, …) of all answers, as an array of shape (runs, queries)."""
         return CellNumbers(*self._kept.arrays())
 
 

@@ -181,7 +181,7 @@ class CitationJudging:
         return not item.passages[statement.cited[0]].text
 
     def _count_needless(self, statement: CitedStatement, needed: Value) -> Value:
-        """Count a statement's citations beyond the needed; at most 1 except in ALCE's code."""
+        """Count a statement's unneeded citations; several as 1, unless by ALCE's rules."""
         n = len(statement.cited)
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))

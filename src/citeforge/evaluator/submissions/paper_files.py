@@ -138,7 +138,7 @@ class _SavedHash(msgspec.Struct):
 
 
 def claims_in_saved(path: Path) -> Claims:
-    """Yield (number, benchmark hashes) of each row of saved data sets (``benchmark_hash``).
+    """Yield (row number, its benchmark hash in a list, if any) of data sets saved by AttriEval.
 
     Raises:
         InputError: the folder cannot be read.

@@ -24,7 +24,7 @@ Habit = Callable[[Tables, str, int, Random], Answer]
 
 
 def _make_control(system: str, family: str, description: str, habit: Habit) -> System:
-    """Declare a control system for a kind of bundle (``family``); ``habit`` writes its answers."""
+    """Declare a control system for benchmarks of kind ``family``; ``habit`` writes its answers."""
     make = partial(_answer_cells, system=system, family=family, habit=habit)
     return System(
         system, "", f"{family}: {description}", make, family=family, design=True, is_control=True

@@ -32,7 +32,7 @@ def read_kept_questions(
     numbers_by_spec: Mapping[QuestionSpec, int],
     counts: dict[str, int],
 ) -> list[Question]:
-    """Read an old package's accepted questions that still have evidence; count others by reason.
+    """Read a package's accepted questions whose evidence still exists; add others to ``counts``.
 
     Evidence is found by title and text: ids of passages change when a file gets another page.
     Other passages that answer, and rejections, are left to the checks. Seeds are found anew.

@@ -142,7 +142,7 @@ class DesignWriter:
 
 
 def _schema() -> dict[str, Any]:
-    """Make the JSON Schema of the designs that an LLM may propose."""
+    """Make the JSON Schema of question settings (topics, users, …) that an LLM may propose."""
     schema = Proposal.model_json_schema()
     for name in _OF_PEOPLE:
         del schema["properties"][name]

@@ -299,7 +299,7 @@ class QuestionMaker:
         return {name: [found[r.docid] for r in hits] for name, hits in ranked.items()}
 
     def _find_near_passages(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
-        """Find questions' nearest passages, less evidence of answerable ones; check difficulty."""
+        """Find questions' nearest passages, less their own evidence; note how hard each is."""
         others = max(self.recipe.asking.neighbours, _EASY_OTHERS)
         depth = others + max((len(q.evidence) for q in questions), default=0)
         ranked = self.search.rank({q.id: q.text for q in questions}, depth)

@@ -248,7 +248,7 @@ def _possible_verdicts(value: Value) -> set[bool]:
 
 
 def bound_precision(outcomes: Iterable[Collection[Outcome]]) -> Value:
-    """Compute bounds of the share of right sentences among those not ignored; 0 without any.
+    """Compute bounds of the share of right sentences, as judgements may fail; 0 without any.
 
     Args:
         outcomes: possible outcomes of each sentence.

@@ -67,7 +67,7 @@ def variation_sample(numbers: Sequence[Sequence[Sequence[float]]]) -> Sample:
 @per_submission("cvcp", needs=(Need.SEGMENTER,), source="Xu et al. 2025 (ALiiCE)",
                 reads_labels=False)  # fmt: skip
 def places(answers: Answers) -> Sample:
-    """Make the sample of the variation of citation positions, relative to their statements."""
+    """Measure how much the positions of citations within their statements vary, by answer."""
     return _make_sample(answers, _list_strict_positions)
 
 

@@ -64,7 +64,7 @@ class TraceFormat(ResponseFormat):
 def _declare_format(
     form: str, about: str, is_numbered: bool = True, reader: type[Format] = ResponseFormat
 ) -> Format:
-    """Declare a tool's response format; sources may have a number among the passages shown.
+    """Declare the response format ``form`` of tools (``about``); its sources may be numbered.
 
     Args:
         form: name of the format.

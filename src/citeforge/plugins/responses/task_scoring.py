@@ -148,7 +148,7 @@ class Scoring:
         return values, {n.name: n.reason for n in scores.not_computed}
 
     def score_all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
-        """Score answers over their queries: a score file per context set, or one for an experiment.
+        """Score answers: a score file per context set, or one for all conditions of an experiment.
 
         Raises:
             CiteforgeError: as ``citeforge score``.

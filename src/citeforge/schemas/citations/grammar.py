@@ -243,7 +243,7 @@ class _Scan:
             self._add_suspects()
 
     def _add_match(self, match: re.Match[str]) -> int:
-        """Classify one matched mark: citation, unread mark or none (code); return where to go on.
+        """Record a match as citation, unreadable mark or no mark (code); return where to go on.
 
         The group that matched is its form, such as ``maths``, ``link`` or ``to`` (``[1] to [3]``).
 

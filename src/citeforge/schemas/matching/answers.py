@@ -132,7 +132,7 @@ def _matches(token: str | Token, in_text: str | Token, exact: bool) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def answer_tokens(answer: str) -> tuple[_AnswerTokens, ...]:
-    """Tokenise an answer without articles, once per possible reading; empty if only articles.
+    """Tokenise an answer, also with joined words (co-operate) as one; drop articles.
 
     There is one reading; two where words are joined (``co-operate``), the second with one word.
     An article at the end stays: it is a name (``Vitamin A``).

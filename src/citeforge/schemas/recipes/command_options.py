@@ -222,7 +222,7 @@ class ReportOptions(TableOptions):
 
     @property
     def is_plot(self) -> bool:
-        """Whether --plot, --measure or --robustness is set, which tables cannot show."""
+        """Whether the report is a picture or page of its own: --plot, --measure or --robustness."""
         return self.robustness or (self.plot, self.measure) != (None, None)
 
 
