@@ -113,7 +113,7 @@ def test_what_sentences_lose_is_counted(
            "sentences": [{"text": "A.", "citations": [0, None, 99, -1, 0, 1]}]}  # fmt: skip
     first, second, *_ = benchmark.context("mix").ids_of(0)
     outside = "3 citations of passages that were not shown, or have no id"
-    again = "1 citations that a sentence makes again: the track has each id once"
+    again = "1 citation that a sentence makes again: the track has each id once"
     missing = "29 queries without an answer"
     for name, cited, expected in (
         ("trec-rag26", [first, first, second], [outside, missing]),
