@@ -14,6 +14,7 @@ from citeforge.engines.folders import path_beside
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.tables import iter_batches
+from citeforge.engines.textfiles import count_text
 from citeforge.package.kinds import kind_of_recipe, plugin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
@@ -70,7 +71,7 @@ class Rebuilt(Displayed):
     def _headline(self) -> str:
         """Say in one line how many tables of the rebuilt package differ."""
         n = len(self.differing_tables)
-        outcome = f"{n:,} tables differ" if n else "all tables are equal"
+        outcome = f"differences in {count_text(n, 'table')}" if n else "all tables are equal"
         return f"{self.old.name} made again: {outcome}"
 
     def _tables(self) -> Iterator[Table]:

@@ -26,6 +26,7 @@ _MOST_LISTED = 10
 def print_summary(summary: Summary) -> None:
     """Print a summary of a package: sources, statistics, context sets; warnings on stderr."""
     from citeforge.builders.card import format_statistic
+    from citeforge.engines.textfiles import count_text
     from citeforge.schemas.counts import SUSPECTS, count_line, count_name, describe_count
 
     manifest, stats = summary.manifest, summary.statistics
@@ -49,10 +50,10 @@ def print_summary(summary: Summary) -> None:
             echo_wrapped(f"{describe_count(key)}: {format_statistic(value)}", 2)
     if manifest.config.get("drop_suspects"):
         dropped = sum(n for k, n in manifest.counts.items() if count_name(k) == SUSPECTS)
-        click.echo(f"{dropped:,} suspect negatives were dropped (--drop-suspects)")
+        click.echo(f"{count_text(dropped, 'suspect negative')} dropped (--drop-suspects)")
     if manifest.short_mappings:
         n = len(manifest.short_mappings)
-        click.echo(f"{n} queries have fewer negatives than asked (see manifest.json)")
+        click.echo(f"{count_text(n, 'query')} with fewer negatives than asked (see manifest.json)")
     _print_contexts(manifest)
     for text in summary.warnings:
         click.echo(f"warning: {text}", err=True)

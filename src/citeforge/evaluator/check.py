@@ -475,14 +475,15 @@ class Triples:
         graphs_shown = graphs[query_row]
         reading = read_answer(query_row, graphs_shown, answer.output, relations)
         if n_open := reading.n_unparsed - len(reading.malformed):
-            yield Finding("unread-citation", f"{n_open} brackets never close", field="output")
+            text = f"{count_text(n_open, 'bracket')} without an end"
+            yield Finding("unread-citation", text, field="output")
         if reading.malformed:
             text = describe_malformed_brackets(reading.malformed)
             yield Finding("unread-citation", text, field="output")
         complete = [c for c in reading.citations if c.complete]
         incomplete = len(reading.citations) - len(complete)
         if incomplete:
-            text = f"{incomplete} citations have no relation or no value"
+            text = f"{count_text(incomplete, 'citation')} without a relation or a value"
             yield Finding("incomplete-citation", text, field="output")
         self.reach.add((), len({c.compared for c in complete} - graphs_shown.citable), 0)
         strange = [c for c in complete if not graphs_shown.is_complete_and_shown(c)]

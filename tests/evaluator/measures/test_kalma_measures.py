@@ -291,8 +291,8 @@ def test_citations_that_cannot_be_read(kalma_package: Path, tmp_path: Path) -> N
     row = {"query_id": "Q906-Q907", "context": "full", "output": "[Q906, a: b] [Q906] [Q907, x"}
     found = cf.check(write_jsonl(tmp_path / "odd.jsonl", [row]), cf.load(kalma_package))
     assert {f.code: f.message for f in found.warnings if f.line} == {
-        "unread-citation": "1 brackets never close",
-        "incomplete-citation": "1 citations have no relation or no value",
+        "unread-citation": "1 bracket without an end",
+        "incomplete-citation": "1 citation without a relation or a value",
         "not-shown": "cites 1 triples that were not shown (first: Q906, a: b)",
     }
 

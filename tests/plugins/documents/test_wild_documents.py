@@ -322,7 +322,7 @@ def test_hidden_text_of_a_word_document_is_no_passage(tmp_path: Path) -> None:
     source, (row,) = read(tmp_path)
     assert row["text"] == "The pump is blue\n\nIt is large. It is old.\n\nSeen."
     # "not ", "red", "dish", "Ask the lawyers." and the row
-    assert source.documents[0].notes == ["5 pieces of hidden text, which are left out"]
+    assert source.documents[0].notes == ["5 pieces of hidden text, left out"]
 
 
 def _add_chart(slide: Any, kind: Any, data: Any) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.jsonlines import LARGEST_UNPACKED
+from citeforge.engines.textfiles import count_text
 from citeforge.plugins.documents.charts import read_chart
 from citeforge.plugins.documents.formats import (
     BROKEN,
@@ -100,7 +101,7 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
         body = document.element.body
         levels = {style.style_id: _heading_level(style) for style in document.styles}
         if number := _remove_hidden(document):
-            notes.append(f"{number} pieces of hidden text, which are left out")
+            notes.append(f"{count_text(number, 'piece')} of hidden text, left out")
         for block in _blocks(body):
             if block.tag.endswith("}tbl"):
                 for row in block.xpath("./w:tr"):
