@@ -198,7 +198,7 @@ def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Inline)
     dropped = sum(
         n for what, n in manifest.counts.items() if what.startswith("suspect_negatives_dropped")
     )
-    assert f"\n{dropped} suspect negatives were dropped (--drop-suspects)\n" in result.stdout
+    assert f"\n{dropped} suspect negatives dropped (--drop-suspects)\n" in result.stdout
     shown = {d["corpus-id"] for ds in Base(tmp_path / "clean").negatives.values() for d in ds}
     assert "near" not in shown
     assert "near-duplicate" not in audited(inline, tmp_path / "clean").flaws
