@@ -74,7 +74,7 @@ class LabelRegister:
     _labels: dict[Hashable, dict[str | None, Label]] = field(default_factory=dict)
 
     def is_repeat(self, target: Hashable, label: Label) -> bool:
-        """Whether a label of a target (statement or citation) repeats an earlier one; else add it.
+        """Whether a label of a statement or citation is known; else add it, or raise if it differs.
 
         Args:
             target: answer, statement and citation that are labelled.

@@ -103,7 +103,7 @@ def schema_name(predicate: str) -> str | None:
 
 
 def draft_label(predicate: str) -> str | None:
-    """Choose a label for a predicate of plain RDF; None if drafted domains leave it out.
+    """Choose a label for a predicate of plain RDF; None for those of a list (url, image …).
 
     It is Wikidata's label for the properties of schema.org that the list has, else its own words.
     """

@@ -157,7 +157,7 @@ def cite_by_label(
     design = parse_design(benchmark.manifest.config)
 
     def choose(table: ContextTable, query_index: int, query: str, run: int) -> Iterator[int]:
-        """Draw which positions to cite, by relevance and author label of each passage."""
+        """Yield the positions that a control system cites, drawn by relevance and author label."""
         cell, relevant = design.find(table.name), table.relevant[query_index]
         for index, passage in enumerate(table.ids_of(query_index)):
             chance = _citation_probability(is_biased, cell, index in relevant)
@@ -175,7 +175,7 @@ def _draw_number(seed: int, context: str, query: str, run: int, passage: str) ->
 
 
 def _citation_probability(is_biased: bool, cell: Cell, relevant: bool) -> float:
-    """Look up how probably a control system cites a passage, by its author label in a condition."""
+    """Look up how probably a control system cites a passage, by its label in a condition."""
     side = cell.side(relevant)
     if not is_biased or side is None or cell.labels == "placebo":
         return _PLAIN[relevant]

@@ -95,7 +95,7 @@ def word_lists() -> _Lists:
 
 
 def join_compound_units(text: str) -> str:
-    """Write units of area and speed as one word, as the lists do: ``"sqmiles"``, ``"kph"``."""
+    """Write units of area and speed in a text as one word each: ``"sqmiles"``, ``"kph"``."""
     return _SPEED.sub(lambda m: "kph" if m["k"] else "mph", _SQUARE.sub("sq", text))
 
 

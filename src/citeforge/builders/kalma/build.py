@@ -152,7 +152,7 @@ def check_stats(question_check: QuestionCheck, evolutions: Sequence[Evolution]) 
 
 
 def _template_variety(evolutions: Sequence[Evolution]) -> Stats:
-    """Measure how varied questions composed by the template from the same facts are."""
+    """Measure how varied (openers, repeated words) the template's questions on these facts are."""
     questions = [
         replace(_make_question(e), specific=e.plan.specific, general=e.plan.general)
         for e in evolutions

@@ -327,7 +327,7 @@ def _join_entities(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _split_at_openers(tokens: Sequence[Token]) -> list[tuple[tuple[Token, ...], bool]]:
-    """Split at question words: list (clause's tokens, whether it shares the previous verb).
+    """Split a question before who, what …: (clause, whether it has the verb of the one before).
 
     Returns:
         The tokens of each clause, and whether "and" joins it to the one before and a comma ends it:

@@ -84,7 +84,7 @@ class EntityPair:
 
     @property
     def owner(self) -> Graph:
-        """Sub-graph that has the linking triple; questions name its entity first."""
+        """Sub-graph of the subject of the triple that links both; questions name it first."""
         return next(g for g in self.graphs if g.qid == self.stated.qid)
 
     @property

@@ -261,7 +261,7 @@ def _to_definition(signature: str) -> Definition:
 
 
 def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
-    """Rank all systems by their scores under one signature, with significant differences.
+    """Rank systems under one definition of a measure (signature), with significant differences.
 
     Args:
         signature: signature of the scores.
