@@ -22,5 +22,5 @@ def test_numbers_and_quotations_of_a_real_system(tmp_path: Path) -> None:
     path = data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl"
     found = cf.score(path, tmp_path / "gold", names, context="own")
     assert {name: round(found[name].value or 0, 2) for name in names} == {
-        "Numbers": 55.44, "Numbers.Shown": 96.47, "Quotes.Shown": 93.64, "CVCP": 0.36
+        "Numbers": 55.44, "Numbers.Shown": 96.47, "Quotes.Shown": 92.98, "CVCP": 0.36
     }  # fmt: skip

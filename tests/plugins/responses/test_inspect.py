@@ -193,7 +193,7 @@ def test_mistakes_are_said_without_a_traceback(tmp_path: Path) -> None:
     done = inspect_eval(tmp_path, "-T", "benchmark=no[bold]", "--model", "mockllm/model")
     assert done.returncode != 0
     shown = done.stdout + done.stderr
-    assert "no[bold]: is not a benchmark package" in shown
+    assert "no[bold]: does not exist" in shown
     assert "Traceback" not in shown
 
 
@@ -213,7 +213,7 @@ def test_samples_carry_prompts_and_origin(package: Path, inline: Inline, tmp_pat
         ({"benchmark": str(package), "context": "x"}, "unknown context 'x'"),
         ({"benchmark": str(package), "measures": ["CiteX"]}, "unknown measure 'CiteX'"),
         ({"benchmark": str(package), "judge": "nobody"}, "nobody"),
-        ({"benchmark": "no[bold]"}, r"no\[bold]: is not a benchmark package"),
+        ({"benchmark": "no[bold]"}, r"no\[bold]: does not exist"),
     ):
         with pytest.raises(PrerequisiteError) as caught:
             package_task(**given)
