@@ -314,6 +314,18 @@ def test_standard_input_is_no_place_to_write_to(
     assert [*tmp_path.iterdir()] == []
 
 
+def test_a_package_in_place_of_scores_is_told_by_its_manifest(
+    inline: Inline, tmp_path: Path
+) -> None:
+    """A published package has other JSON files, whose names come before its manifest's."""
+    folder = tmp_path / "package"
+    folder.mkdir()
+    for name in ("croissant.json", "manifest.json", "audit.json"):
+        (folder / name).write_text("{}")
+    ran = inline.fails(1, "wrong-kind", "report", folder)
+    assert "manifest.json: is the manifest of a package, not a score file" in ran.stderr
+
+
 def test_a_path_inside_a_package_says_that_its_folder_is_meant(
     inline: Inline, package: Path
 ) -> None:

@@ -155,6 +155,11 @@ class Comparison:
     small_slices: Mapping[str, int] = field(default_factory=dict)
 
 
+def list_json_files(folder: Path) -> list[Path]:
+    """List a folder's JSON files by name; of a package first its manifest, which tells it."""
+    return sorted(folder.glob("*.json"), key=lambda path: (not is_manifest(path), path))
+
+
 def load_scores(path: Path) -> ScoreFile:
     """Read and validate a score file, which ``citeforge score --out`` wrote.
 

@@ -14,7 +14,7 @@ from citeforge.engines.pipes import pipes_copied
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.shown import show_value
 from citeforge.engines.textfiles import count_text
-from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.compare import list_json_files, load_scores
 from citeforge.evaluator.corrections import LabelCorrection
 from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
@@ -478,7 +478,7 @@ def list_scores(scores: Scored | Sequence[Scored]) -> list[Scored]:
     for one in [scores] if isinstance(scores, Scores | str | Path) else scores:
         if not isinstance(one, str | Path) or not Path(one).is_dir():
             several.append(one)
-        elif found := sorted(Path(one).glob("*.json")):
+        elif found := list_json_files(Path(one)):
             several += found
         else:
             raise InputError("has no score file (*.json)", path=one, code="missing-file")
