@@ -185,10 +185,11 @@ class Planner:
             rejected: gets the reason if no wording of any of them is short.
         """
         for plan, groups in plans:
-            text = self._variation.find_shortest("general", pair, plan.facts)
+            text = self._variation.find_shortest_general(pair, plan.facts)
             if text is not None and len(text.split()) <= GENERAL_WORDS:
                 return replace(plan, general=text), groups
-        rejected.update([_IS_LONG] * bool(plans))
+        if plans:
+            rejected.add(_IS_LONG)
         return None
 
     def _cost(self, theme: str) -> float:

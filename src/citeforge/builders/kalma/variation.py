@@ -64,13 +64,12 @@ class Variation:
                 sum(run in runs for run in mine) / max(1, len(mine)),
             )
 
-        def is_fitting(question: Composed) -> bool:
-            """Whether a drawn wording may be taken."""
-            return is_allowed(question.text)
-
-        fitting = [*filter(is_fitting, self._draw(form, pair, facts, avoided_templates))]
-        # Where all of these are too long, one with an avoided template may be short enough.
-        fitting = fitting or [*filter(is_fitting, self._draw(form, pair, facts, ()))]
+        drawn = self._draw(form, pair, facts, avoided_templates)
+        fitting = [question for question in drawn if is_allowed(question.text)]
+        if not fitting and avoided_templates:
+            # Where all of these are too long, one with an avoided template may be short enough.
+            drawn = self._draw(form, pair, facts, ())
+            fitting = [question for question in drawn if is_allowed(question.text)]
         asked = [t for t in facts if t != pair.link]
         first = compose(self._domain, pair, asked, len(asked) < len(facts), form == "general")
         best = min(fitting, key=cost, default=first)
@@ -79,15 +78,14 @@ class Variation:
         runs.update({*word_runs(masked)})
         return best
 
-    def find_shortest(self, form: str, pair: EntityPair, facts: Sequence[Triple]) -> str | None:
-        """Find the wording of a question that has the fewest words; None if all tell an answer.
+    def find_shortest_general(self, pair: EntityPair, facts: Sequence[Triple]) -> str | None:
+        """Find the shortest wording of a general question on facts; None if all tell an answer.
 
         Args:
-            form: ``specific`` or ``general``.
             pair: entities that it names.
             facts: what it asks for, the link included where it is asked for.
         """
-        texts = (question.text for question in self._draw(form, pair, facts, ()))
+        texts = (question.text for question in self._draw("general", pair, facts, ()))
         return min(texts, key=lambda text: len(text.split()), default=None)
 
     def _draw(

@@ -93,7 +93,7 @@ class Exclusions:
             self._shingles.update(zip(new, map(shingles, texts), strict=True))
 
     def count_dropped(self, label: str, dropped: Counter[int]) -> None:
-        """Record how many candidates for a label each exclusion rule on texts dropped, zeros too.
+        """Add to the build's counts how many candidate passages of a label each rule dropped.
 
         Args:
             label: label that the candidates were to get.

@@ -337,7 +337,7 @@ class CertainSearch:
         return scores, bounds
 
     def refine(self, query_rows: Rows, positions: Rows, max_level: int | None = None) -> None:
-        """Embed passages of (query, passage) pairs again at precision ``max_level`` (None: best).
+        """Replace the vectors of pairs' passages by more precise ones (``max_level``; None: best).
 
         In the most precise one their queries are embedded again, too. Error bounds widen where the
         new cosines show larger errors of the old ones.

@@ -39,7 +39,7 @@ from citeforge.schemas.kg import Triple
 
 @per_submission("kalma_honest", reads="triples", source="ours", needs=(Need.SEGMENTER,))
 def honest_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
-    """Count sentences that say knowledge is missing, and the absent facts that they name."""
+    """Count, per answer, sentences that say knowledge is missing, and removed facts they name."""
     # Imported here: all other measures of triples do without domains and their words.
     from citeforge.builders.kalma.naming import FactNames
     from citeforge.kg.domain import load_domain

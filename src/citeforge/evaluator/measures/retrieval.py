@@ -111,7 +111,7 @@ class ReferenceRankings(Rankings):
     source="Djeddal et al. 2024 (Attributed-IR), section 3.2.2", cutoffs=LISTED,
 )  # fmt: skip
 def rankings(answers: Answers) -> Rankings:
-    """Read the passages shown with each answer as its ranking."""
+    """Get each answer's ranking, which is the passages that were shown for it, in order."""
     return Rankings(answers)
 
 

@@ -294,7 +294,7 @@ def _title_of_bias(rows: Rows, precision_or_recall: str) -> str:
 
 
 def _chart_of_bias(rows: Rows, precision_or_recall: str) -> Any:
-    """Draw authorship biases with their intervals, over the intervals of the placebo labels."""
+    """Draw each system's authorship bias and interval, over its interval for placebo labels."""
     alt = altair()
     keys = ("placebo_low", "placebo_high")
     ends = [r[k] for r in rows for k in keys if r[k] is not None]
